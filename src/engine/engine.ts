@@ -1,0 +1,241 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Backend } from '../backend/backend.ts';
+import type { TaskPolicy, TaskRecord } from '../backend/record.ts';
+import type { TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
+import type { InputCapabilities } from '../protocol/capabilities.ts';
+import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { MAX_TASK_ID_LENGTH } from '../protocol/names.ts';
+import { isTerminal } from '../protocol/status.ts';
+import type { InputResponses } from '../protocol/task.ts';
+import { Call } from './call.ts';
+import { type Clock, every } from './clock.ts';
+import { dueAtMs, isExpired } from './deadlines.ts';
+import { limitError } from './live-task.ts';
+import type { EngineTiming, Log } from './options.ts';
+import { Runner, type TaskExecutor } from './runner.ts';
+import { Watch } from './watch.ts';
+import { TaskWriter } from './writer.ts';
+
+/** What an engine needs. */
+export interface EngineDeps {
+	readonly backend: Backend;
+	readonly clock: Clock;
+	readonly limits: TaskLimits;
+	readonly timing: EngineTiming;
+	readonly log: Log;
+	readonly execute: TaskExecutor;
+	/** How many handlers run at once in this process. */
+	readonly concurrency: number;
+	readonly owner: string;
+}
+
+/** A validated `tools/call`. */
+export interface TaskCall {
+	readonly tool: string;
+	readonly arguments: JsonObject;
+	readonly prepared: JsonValue;
+	readonly principal: string;
+	readonly policy: TaskPolicy;
+	readonly inputCapabilities: InputCapabilities;
+	readonly idempotencyKey: string | null;
+	readonly trace: Readonly<Record<string, string>>;
+	/** Whether the task must be stored before its handler is entered. */
+	readonly keepFirst: boolean;
+}
+
+const SWEEP_BATCH = 200;
+
+/** The verbs on tasks: call, get, update, cancel; and the sweeping of what time has overtaken. */
+export class Engine {
+	readonly watch: Watch;
+	readonly #deps: EngineDeps;
+	readonly #writer: TaskWriter;
+	readonly #runner: Runner;
+	#stopSweep: (() => void) | undefined;
+
+	constructor(deps: EngineDeps) {
+		this.#deps = deps;
+		this.watch = new Watch(deps.backend.signals);
+		this.#writer = new TaskWriter(deps.backend, deps.clock);
+		this.#runner = new Runner({ ...deps, writer: this.#writer, watch: this.watch, leaseMs: deps.timing.leaseMs });
+	}
+
+	/** Handlers that run here now. */
+	get running(): number {
+		return this.#runner.size;
+	}
+
+	/** Milliseconds since the epoch on the clock that decides. */
+	nowMs(): number {
+		return this.#deps.clock.nowMs();
+	}
+
+	/** Begins to claim, run and sweep tasks. The backend must be open. */
+	start(): void {
+		const { clock, timing, log } = this.#deps;
+		this.watch.open();
+		this.#runner.start();
+		const sweep = (): Promise<void> =>
+			this.sweep().catch((error: unknown) => log.error({ error: messageOf(error) }, 'sweeping failed'));
+		void sweep();
+		this.#stopSweep = every(clock, timing.sweepMs, sweep);
+	}
+
+	/** Hands back what runs here, after giving it `drainMs` milliseconds to end. */
+	async stop(drainMs: number): Promise<void> {
+		this.#stopSweep?.();
+		await this.#runner.stop(drainMs);
+		this.watch.close();
+	}
+
+	/**
+	 * Begins a call, or joins the task that the same idempotency key began.
+	 *
+	 * @throws IDEMPOTENCY_CONFLICT, TASK_LIMIT, STORE_UNUSABLE
+	 */
+	async call(call: TaskCall): Promise<Call> {
+		const room = this.#runner.hasRoom;
+		const record = this.#newRecord(call, room);
+		const details = { record, arguments: call.arguments, prepared: call.prepared, steps: [] };
+		if (room && !call.keepFirst && call.idempotencyKey === null)
+			return this.#callTo(record, this.#runner.begin(details, false));
+		const outcome = await this.#deps.backend.store.create(details, this.#deps.limits);
+		if (outcome.kind === 'exists') return this.#join(outcome.record, record);
+		if (outcome.kind === 'limit') throw limitError(outcome);
+		this.#writer.tell(record);
+		return this.#callTo(record, room ? this.#runner.begin(details, true) : undefined);
+	}
+
+	/** A call that waits for a task which is there already, run here or elsewhere. */
+	rejoin(record: TaskRecord): Call {
+		return this.#callTo(record, this.#runner.find(record.taskId), true);
+	}
+
+	/**
+	 * A task of this principal (T20).
+	 *
+	 * @throws TASK_NOT_FOUND for unknown, expired and foreign ids alike (T23).
+	 */
+	async get(taskId: string, principal: string): Promise<TaskRecord> {
+		const record = taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
+		if (!record || record.principal !== principal || isExpired(record, this.nowMs())) throw notFound();
+		return record;
+	}
+
+	/**
+	 * Takes answers (T30 to T32). Holds when it resolves, also after a crash.
+	 *
+	 * @throws TASK_NOT_FOUND
+	 */
+	async update(taskId: string, principal: string, responses: InputResponses): Promise<void> {
+		await this.#writer.apply(taskId, { type: 'answer', responses }, await this.get(taskId, principal));
+	}
+
+	/**
+	 * Asks for the end of a task (T40). Does nothing on one that has ended.
+	 *
+	 * @throws TASK_NOT_FOUND
+	 */
+	async cancel(taskId: string, principal: string): Promise<void> {
+		await this.#writer.apply(taskId, { type: 'cancel' }, await this.get(taskId, principal));
+	}
+
+	/** One page of tasks, newest first. */
+	list(query: TaskQuery): Promise<TaskPage> {
+		return this.#deps.backend.store.list(query);
+	}
+
+	/** Lapses dead leases, fails missed questions, extends lives, forgets what was kept long enough. */
+	async sweep(): Promise<void> {
+		const { store } = this.#deps.backend;
+		for (;;) {
+			const taskIds = await store.due(this.nowMs(), SWEEP_BATCH);
+			let changed = 0;
+			for (const taskId of taskIds) if (await this.#sweepOne(taskId)) changed += 1;
+			if (taskIds.length < SWEEP_BATCH || changed === 0) return;
+		}
+	}
+
+	/** Whether the task is not overdue any more. */
+	async #sweepOne(taskId: string): Promise<boolean> {
+		const { store } = this.#deps.backend;
+		const record = await store.get(taskId);
+		if (!record) return true;
+		if (isExpired(record, this.nowMs())) return store.remove(taskId, record.revision);
+		// What runs here renews its own lease, however late the timers of a busy process are.
+		if (this.#runner.find(taskId)) return false;
+		return (await this.#writer.apply(taskId, { type: 'sweep' }, record)).refusal === undefined;
+	}
+
+	#callTo(record: TaskRecord, running: ReturnType<Runner['find']>, joined = false): Call {
+		const read = (): Promise<TaskRecord> => this.get(record.taskId, record.principal);
+		return new Call(record.taskId, joined, running, { read, watch: this.watch, clock: this.#deps.clock });
+	}
+
+	#join(existing: TaskRecord, wanted: TaskRecord): Call {
+		if (existing.tool !== wanted.tool || existing.argumentsDigest !== wanted.argumentsDigest)
+			throw new HoldfastError(
+				'IDEMPOTENCY_CONFLICT',
+				`The idempotency key was already used for ${
+					existing.tool === wanted.tool ? 'other arguments' : `the tool "${existing.tool}"`
+				}. Use a new key for a new call.`,
+			);
+		return this.rejoin(existing);
+	}
+
+	#newRecord(call: TaskCall, leased: boolean): TaskRecord {
+		const nowMs = this.nowMs();
+		const record: TaskRecord = {
+			taskId: randomBytes(20).toString('base64url'),
+			revision: 1,
+			tool: call.tool,
+			principal: call.principal,
+			idempotencyKey: call.idempotencyKey,
+			argumentsDigest: digest(call.arguments),
+			status: 'working',
+			statusMessage: leased ? `Running ${call.tool}` : `Waiting for a free worker to run ${call.tool}`,
+			progress: null,
+			createdAtMs: nowMs,
+			lastUpdatedAtMs: nowMs,
+			ttlMs: call.policy.retentionMs,
+			policy: call.policy,
+			inputCapabilities: call.inputCapabilities,
+			openInputs: {},
+			inputResponses: {},
+			journalled: false,
+			attempt: leased ? 1 : 0,
+			retries: 0,
+			crashes: 0,
+			lease: leased ? this.#runner.newLease() : null,
+			runAtMs: leased ? null : nowMs,
+			dueAtMs: 0,
+			cancelRequestedAtMs: null,
+			result: null,
+			error: null,
+			trace: call.trace,
+		};
+		return { ...record, dueAtMs: dueAtMs(record) };
+	}
+}
+
+/** Whether a task has ended. */
+export function hasEnded(record: TaskRecord): boolean {
+	return isTerminal(record.status);
+}
+
+function notFound(): HoldfastError {
+	return new HoldfastError('TASK_NOT_FOUND', 'Task not found');
+}
+
+/** A digest that is the same for equal arguments in any order of keys. */
+function digest(value: JsonValue): string {
+	return createHash('sha256').update(canonical(value)).digest('base64url');
+}
+
+function canonical(value: JsonValue): string {
+	if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+	if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+	const entries = Object.entries(value as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1));
+	return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${canonical(entry)}`).join(',')}}`;
+}

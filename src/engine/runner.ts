@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto';
+import type { Backend } from '../backend/backend.ts';
+import type { TaskDetails } from '../backend/record.ts';
+import { messageOf } from '../errors.ts';
+import { isTerminal } from '../protocol/status.ts';
+import type { Clock } from './clock.ts';
+import { every } from './clock.ts';
+import { waitDeadlineMs } from './deadlines.ts';
+import { type LiveDeps, LiveTask } from './live-task.ts';
+import type { EngineTiming, Log } from './options.ts';
+import { endEvent, type HandlerEnd } from './outcome.ts';
+import { Run } from './run.ts';
+import type { TaskContext } from './task-context.ts';
+import type { Watch } from './watch.ts';
+
+/** Calls a tool's handler for a task. Rejects only with what the handler threw. */
+export type TaskExecutor = (details: TaskDetails, context: TaskContext) => Promise<HandlerEnd>;
+
+/** What a runner needs. */
+export interface RunnerDeps extends LiveDeps {
+	readonly watch: Watch;
+	readonly timing: EngineTiming;
+	readonly log: Log;
+	readonly execute: TaskExecutor;
+	/** How many handlers run at once. */
+	readonly concurrency: number;
+	/** Which process this is, for people and logs. */
+	readonly owner: string;
+}
+
+/** A handler that runs here, and what it is working on. */
+export interface Running {
+	readonly task: LiveTask;
+	readonly run: Run;
+	/** Resolves when the handler's end, or its being left, is recorded. */
+	readonly ended: Promise<void>;
+}
+
+/** Claims tasks, calls handlers, renews leases, records outcomes. */
+export class Runner {
+	readonly #deps: RunnerDeps;
+	readonly #running = new Map<string, Running>();
+	readonly #stops: (() => void)[] = [];
+	#wakeTimer: (() => void) | undefined;
+	#claiming = false;
+	#again = false;
+	#accepting = false;
+
+	constructor(deps: RunnerDeps) {
+		this.#deps = deps;
+	}
+
+	/** Handlers that run here now. */
+	get size(): number {
+		return this.#running.size;
+	}
+
+	get hasRoom(): boolean {
+		return this.#accepting && this.#running.size < this.#deps.concurrency;
+	}
+
+	/** The handler that runs a task here. */
+	find(taskId: string): Running | undefined {
+		return this.#running.get(taskId);
+	}
+
+	start(): void {
+		const { backend, clock, timing } = this.#deps;
+		this.#accepting = true;
+		this.#stops.push(
+			backend.signals.subscribe((change) => {
+				const live = this.#running.get(change.taskId);
+				if (live && change.revision > live.task.record.revision) void this.#look(live);
+				else if (change.runnable) this.wake();
+			}),
+			every(clock, timing.renewMs, () => this.#guard('renewing leases', () => this.#renew())),
+			every(clock, timing.sweepMs, async () => this.wake()),
+		);
+		this.wake();
+	}
+
+	/** Looks for runnable tasks soon. */
+	wake(): void {
+		if (!this.#accepting) return;
+		if (this.#claiming) {
+			this.#again = true;
+			return;
+		}
+		this.#claiming = true;
+		void this.#guard('claiming tasks', () => this.#claim()).finally(() => {
+			this.#claiming = false;
+			if (!this.#again) return;
+			this.#again = false;
+			this.wake();
+		});
+	}
+
+	/** A new lease for this process. */
+	newLease(): { owner: string; token: string; expiresAtMs: number } {
+		return {
+			owner: this.#deps.owner,
+			token: randomUUID(),
+			expiresAtMs: this.#deps.clock.nowMs() + this.#deps.timing.leaseMs,
+		};
+	}
+
+	/** Runs the handler of a task that is leased to this process. */
+	begin(details: TaskDetails, stored: boolean): Running {
+		const { clock, timing } = this.#deps;
+		const task = new LiveTask(details, stored, this.#deps);
+		const run = new Run(task, clock, timing.progressMs);
+		const ended = this.#drive(task, run).finally(() => {
+			this.#running.delete(task.taskId);
+			this.wake();
+		});
+		const running: Running = { task, run, ended };
+		this.#running.set(task.taskId, running);
+		task.onChange(() => this.#obey(running));
+		return running;
+	}
+
+	/**
+	 * Claims nothing more, gives running handlers `drainMs` milliseconds to end, then hands back what can be
+	 * entered again elsewhere and fails the rest honestly.
+	 */
+	async stop(drainMs: number): Promise<void> {
+		this.#accepting = false;
+		this.#wakeTimer?.();
+		const all = [...this.#running.values()];
+		let cancelDrain = (): void => {};
+		const drained = new Promise<void>((resolve) => {
+			cancelDrain = this.#deps.clock.after(drainMs, resolve);
+		});
+		if (all.length > 0 && drainMs > 0)
+			await Promise.race([Promise.all(all.map((running) => running.ended)), drained]);
+		cancelDrain();
+		for (const { run } of this.#running.values()) run.leave('shutdown');
+		await Promise.all([...this.#running.values()].map((running) => running.ended));
+		for (const stop of this.#stops.splice(0)) stop();
+	}
+
+	async #drive(task: LiveTask, run: Run): Promise<void> {
+		const { clock, execute, log } = this.#deps;
+		const handler = execute(task.details, run).catch((error: unknown): HandlerEnd => ({ kind: 'threw', error }));
+		const end = await Promise.race([handler, run.exit]);
+		run.finish();
+		const { taskId, token } = task;
+		try {
+			if (end === 'parked' || end === 'lease_lost') return;
+			if (end === 'cancelled') await task.apply({ type: 'stopped', token });
+			else if (end === 'shutdown') await this.#interrupt(task);
+			else await task.apply(endEvent(task.record, token, end, clock.nowMs()));
+		} catch (error) {
+			// The lease lapses and another entry or the sweeper tells the truth.
+			log.error({ taskId, error: messageOf(error) }, 'the end of a task could not be recorded');
+		}
+	}
+
+	async #interrupt(task: LiveTask): Promise<void> {
+		// A call that was never stored has no handle that anybody could come back with.
+		if (!task.stored) await task.apply({ type: 'fail', token: task.token, error: SHUTDOWN_ERROR });
+		else await task.apply({ type: 'interrupt', token: task.token });
+	}
+
+	/** Does what a changed record asks of the handler that runs here. */
+	#obey(running: Running): void {
+		const { task, run } = running;
+		const { record } = task;
+		if (isTerminal(record.status) || record.lease?.token !== task.token) return run.leave('lease_lost');
+		if (record.cancelRequestedAtMs === null || run.signal.aborted) return;
+		run.abort('The task was cancelled');
+		const cancelGrace = this.#deps.clock.after(record.policy.cancelGraceMs, () => {
+			this.#deps.log.warn({ taskId: task.taskId, tool: record.tool }, 'abandoned a handler that ignores its signal');
+			run.leave('cancelled');
+		});
+		void running.ended.finally(cancelGrace);
+	}
+
+	async #look(running: Running): Promise<void> {
+		await this.#guard('reading a changed task', async () => {
+			const record = await running.task.refresh();
+			if (!record) running.run.leave('lease_lost');
+		});
+	}
+
+	async #claim(): Promise<void> {
+		const { backend, clock, writer, concurrency } = this.#deps;
+		for (;;) {
+			const room = concurrency - this.#running.size;
+			if (!this.#accepting || room <= 0) return;
+			const taskIds = await backend.dispatcher.take(clock.nowMs(), room);
+			if (taskIds.length === 0) break;
+			let claimed = 0;
+			for (const taskId of taskIds) {
+				const applied = await writer.apply(taskId, { type: 'claim', lease: this.newLease() });
+				if (applied.refusal !== undefined || !applied.record) continue;
+				const details = await backend.store.load(taskId);
+				if (details) this.begin({ ...details, record: applied.record }, true);
+				claimed += 1;
+			}
+			if (claimed === 0) break;
+		}
+		const nextAtMs = await backend.dispatcher.nextRunAtMs();
+		this.#wakeTimer?.();
+		if (nextAtMs !== null)
+			this.#wakeTimer = clock.after(Math.max(1, nextAtMs - clock.nowMs()), () => this.wake());
+	}
+
+	async #renew(): Promise<void> {
+		const { backend, clock, timing } = this.#deps;
+		const stored = [...this.#running.values()].filter(({ task }) => task.stored);
+		if (stored.length === 0) return;
+		const leases = stored.map(({ task }) => ({ taskId: task.taskId, token: task.token }));
+		const held = new Map(
+			(await backend.store.renew(leases, clock.nowMs() + timing.leaseMs)).map((lease) => [
+				lease.taskId,
+				lease.revision,
+			]),
+		);
+		for (const running of stored) {
+			const revision = held.get(running.task.taskId);
+			if (revision === undefined) running.run.leave('lease_lost');
+			else if (revision > running.task.record.revision) await this.#look(running);
+			if (waitDeadlineMs(running.task.record) <= clock.nowMs()) await running.task.apply({ type: 'sweep' });
+		}
+	}
+
+	async #guard(what: string, work: () => Promise<void>): Promise<void> {
+		try {
+			await work();
+		} catch (error) {
+			this.#deps.log.error({ error: messageOf(error) }, `${what} failed; it is tried again`);
+		}
+	}
+}
+
+const SHUTDOWN_ERROR = { code: -32603, message: 'The server shut down before the tool ended' } as const;

@@ -1,0 +1,78 @@
+import type { JsonValue } from './protocol/json.ts';
+import { WIRE_CODES } from './protocol/names.ts';
+
+/**
+ * Every local error code, with what it means. Match on the code, never on the message.
+ * `docs/errors.md` has one row for each, and a test compares the two.
+ */
+export const ERROR_CODES = {
+	INVALID_OPTION: 'an option has a wrong type or is out of range',
+	TASK_NOT_FOUND: 'no such task for this principal: unknown, expired and foreign ids look the same',
+	TASK_LIMIT: 'the principal or the server has as many tasks as the limits allow',
+	IDEMPOTENCY_CONFLICT: 'the idempotency key was used with another tool or other arguments',
+	INPUT_UNAVAILABLE: 'the client that called cannot be asked for this kind of input',
+	INPUT_KEY_REUSED: 'a handler used one input key for two different questions',
+	STEP_NOT_SERIALIZABLE: 'a step returned something that is not JSON',
+	LEASE_LOST: 'another worker took the task over; nothing more is recorded for this attempt',
+	SHUTTING_DOWN: 'this process is stopping and starts nothing new',
+	NOT_STARTED: 'the method needs start() first',
+	NO_PRINCIPAL: 'the request is authenticated, but it cannot be told for whom',
+	STORE_NEWER: 'the store was written by a newer version of holdfast',
+	STORE_UNUSABLE: 'the store cannot be opened or is not a holdfast store',
+	NETWORK_FILE_SYSTEM: 'the SQLite file lies on a network file system, where its locks do not hold',
+	CLOSED: 'the object was closed before',
+} as const;
+
+/** A local error code. */
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+const BRAND = Symbol.for('holdfast/error');
+
+/** The base of every error that holdfast throws. */
+export class HoldfastError extends Error {
+	readonly code: ErrorCode;
+
+	constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+		super(message, options);
+		this.name = 'HoldfastError';
+		this.code = code;
+		Object.defineProperty(this, BRAND, { value: true });
+	}
+}
+
+/**
+ * Whether a value is a {@link HoldfastError}, also one of another installed copy of holdfast, and
+ * optionally whether it has this code.
+ */
+export function isHoldfastError(value: unknown, code?: ErrorCode): value is HoldfastError {
+	return value instanceof Error && BRAND in value && (code === undefined || Reflect.get(value, 'code') === code);
+}
+
+/**
+ * Thrown by a tool handler to end its task as `failed` with exactly this JSON-RPC error. Any other error
+ * that a handler throws is a tool error: the task is `completed` with `isError: true` (T22).
+ */
+export class TaskFailure extends Error {
+	/** A JSON-RPC error code. */
+	readonly code: number;
+	readonly data?: JsonValue;
+
+	constructor(code: number, message: string, data?: JsonValue) {
+		super(message);
+		this.name = 'TaskFailure';
+		this.code = code;
+		if (data !== undefined) this.data = data;
+	}
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+	return error instanceof Error ? error.message : String(error);
+}
+
+/** The JSON-RPC code that a local error has on the wire. */
+export function wireCodeOf(code: ErrorCode): number {
+	return code === 'TASK_NOT_FOUND' || code === 'IDEMPOTENCY_CONFLICT' || code === 'TASK_LIMIT'
+		? WIRE_CODES.invalidParams
+		: WIRE_CODES.internalError;
+}

@@ -1,0 +1,121 @@
+import type { TaskRecord } from '../backend/record.ts';
+import type { Call } from '../engine/call.ts';
+import { hasEnded } from '../engine/engine.ts';
+import { toolError } from '../engine/outcome.ts';
+import { isHoldfastError, messageOf } from '../errors.ts';
+import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
+import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
+import type { InputResponse } from '../protocol/task.ts';
+import type { Exchange, RawCall } from './exchange.ts';
+import { hold } from './hold.ts';
+import { envelopeOf, type TaskRuntime } from './runtime.ts';
+import { type CallToolResult, isInputRequiredResult, type ServerContext } from './sdk.ts';
+import { InvalidParams, MISSING_CAPABILITY, toWireError } from './task-methods.ts';
+import type { TaskHandler } from './tasks.ts';
+import type { CheckedOptions } from './tool-options.ts';
+import { toCreateTaskResult } from './wire-task.ts';
+
+/** What a tool callback has in hand. */
+export interface CallSite<Args> {
+	readonly args: Args;
+	readonly ctx: ServerContext;
+	readonly options: CheckedOptions<Args>;
+	readonly handler: TaskHandler<Args>;
+	readonly exchange: Exchange;
+}
+
+const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'];
+const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
+
+/** Answers a client's call of a task tool: at once, with a task, or after holding it. */
+export async function answerCall<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	raw: RawCall,
+): Promise<CallToolResult> {
+	const { ctx, options, exchange } = site;
+	const declared = declaresTasks(envelopeOf(ctx));
+	if (options.support === 'required' && !declared) return exchange.answer({ kind: 'error', error: MISSING_CAPABILITY });
+	try {
+		const call = await begin(runtime, site, raw, declared);
+		if ('content' in call || isInputRequiredResult(call)) return call as CallToolResult;
+		return declared && options.support !== 'forbidden'
+			? await giveTask(runtime, site, call)
+			: await hold(runtime, site, call);
+	} catch (error) {
+		if (error instanceof InvalidParams || isHoldfastError(error))
+			return exchange.answer({ kind: 'error', error: toWireError(error) });
+		throw error;
+	}
+}
+
+/** The answer to a call whose task has ended: exactly what a call without tasks would give (T21). */
+export function endedAnswer(exchange: Exchange, record: TaskRecord): CallToolResult {
+	if (record.status === 'failed' && record.error) return exchange.answer({ kind: 'error', error: record.error });
+	const result = record.result ?? toolError('The task was cancelled');
+	return exchange.answer({ kind: 'result', result: { resultType: 'complete', ...result } });
+}
+
+async function begin<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	raw: RawCall,
+	declared: boolean,
+): Promise<Call | CallToolResult> {
+	const { args, ctx, options } = site;
+	const engine = runtime.engine();
+	const principal = runtime.principalOf(ctx.http?.authInfo);
+	if (raw.heldTaskId !== undefined) {
+		const record = await engine.get(raw.heldTaskId, principal);
+		await engine.update(record.taskId, principal, raw.inputResponses as Record<string, InputResponse>);
+		return engine.rejoin(record);
+	}
+	const prepared = await options.prepare?.(args, ctx);
+	if (isInputRequiredResult(prepared)) return prepared as unknown as CallToolResult;
+	const idempotencyKey = idempotencyKeyOf(raw.meta);
+	return engine.call({
+		tool: raw.name,
+		arguments: raw.arguments,
+		prepared: (prepared ?? null) as JsonValue,
+		principal,
+		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
+		inputCapabilities: inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]),
+		idempotencyKey,
+		trace: traceOf(raw.meta),
+		keepFirst: declared && options.syncWindowMs === 0 && options.support !== 'forbidden',
+	});
+}
+
+/** Waits for the sync window, then gives the handle of a task that is stored (T12). */
+async function giveTask<Args>(runtime: TaskRuntime, site: CallSite<Args>, call: Call): Promise<CallToolResult> {
+	const { options, exchange } = site;
+	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
+	const record =
+		options.syncWindowMs > 0 || call.joined ? await call.until(isDecided, options.syncWindowMs) : undefined;
+	if (record && hasEnded(record) && (!call.kept || call.joined)) return endedAnswer(exchange, record);
+	let kept: TaskRecord;
+	try {
+		kept = await call.keep();
+	} catch (error) {
+		call.abandon(`The task could not be kept: ${messageOf(error)}`);
+		throw error;
+	}
+	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
+	return exchange.answer({ kind: 'result', result: { ...result } });
+}
+
+function idempotencyKeyOf(meta: JsonObject): string | null {
+	const key = meta[IDEMPOTENCY_KEY_META];
+	if (key === undefined) return null;
+	if (typeof key !== 'string' || key === '' || key.length > MAX_IDEMPOTENCY_KEY_LENGTH)
+		throw new InvalidParams(`_meta["${IDEMPOTENCY_KEY_META}"] must be a string of 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
+	return key;
+}
+
+function traceOf(meta: JsonObject): Record<string, string> {
+	const entries = TRACE_KEYS.map((key) => [key, meta[key]] as const).filter(
+		(entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= 8_192,
+	);
+	return Object.fromEntries(entries);
+}

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import type { WireError } from '../protocol/task.ts';
+import { type CallToolResult, isJSONRPCRequest, type JSONRPCMessage, type McpServer, type Transport } from './sdk.ts';
+
+/** What a request is to be answered with instead of what the SDK makes of it. */
+export type WireAnswer =
+	| { readonly kind: 'result'; readonly result: JsonObject }
+	| { readonly kind: 'error'; readonly error: WireError };
+
+/** A `tools/call` as it came over the wire. */
+export interface RawCall {
+	readonly name: string;
+	readonly arguments: JsonObject;
+	readonly meta: JsonObject;
+	/** Answers to a multi-round-trip question, unfiltered. */
+	readonly inputResponses: JsonObject;
+	/** holdfast's own request state, without its prefix; undefined when it is another's or none. */
+	readonly heldTaskId: string | undefined;
+}
+
+const ANSWER_META = 'holdfast/answer';
+
+/** Marks a request state as holdfast's own; the rest is the id of the held task, which is unguessable. */
+const STATE_PREFIX = 'holdfast:';
+
+/**
+ * The seam to one SDK server: sees requests before the SDK parses them, and replaces answers after the SDK
+ * validated them. The SDK would add `content: []` to a task handle, and cannot send a JSON-RPC error from a
+ * tool.
+ */
+export class Exchange {
+	readonly #calls = new Map<string | number, RawCall>();
+	readonly #answers = new Map<string, WireAnswer>();
+
+	/** Installs the seam; the server must not be connected yet. */
+	constructor(server: McpServer) {
+		const connect = server.connect.bind(server);
+		server.connect = async (transport: Transport): Promise<void> => {
+			const send = transport.send.bind(transport);
+			transport.send = (message, options) => send(this.#outbound(message), options);
+			await connect(transport);
+			const { onmessage } = transport;
+			transport.onmessage = (message, extra) => onmessage?.(this.#inbound(message) as typeof message, extra);
+		};
+	}
+
+	/** The raw call that a tool callback answers. */
+	callOf(requestId: string | number): RawCall | undefined {
+		return this.#calls.get(requestId);
+	}
+
+	/**
+	 * A result for the SDK that reaches the client as `answer`. It says `isError`, so that the SDK does not
+	 * hold it against the tool's output schema.
+	 */
+	answer(answer: WireAnswer): CallToolResult {
+		const id = randomUUID();
+		this.#answers.set(id, answer);
+		return { content: [], isError: true, _meta: { [ANSWER_META]: id } };
+	}
+
+	#inbound(message: JSONRPCMessage): JSONRPCMessage {
+		if (!isJSONRPCRequest(message) || message.method !== 'tools/call') return message;
+		const params: unknown = message.params;
+		if (!isJsonObject(params)) return message;
+		const { requestState, ...rest } = params;
+		const ours = typeof requestState === 'string' && requestState.startsWith(STATE_PREFIX);
+		this.#calls.set(message.id, {
+			name: typeof params['name'] === 'string' ? params['name'] : '',
+			arguments: objectOf(params['arguments']),
+			meta: objectOf(params['_meta']),
+			inputResponses: objectOf(params['inputResponses']),
+			heldTaskId: ours ? requestState.slice(STATE_PREFIX.length) : undefined,
+		});
+		// A server with its own request state would refuse ours.
+		return ours ? ({ ...message, params: rest } as JSONRPCMessage) : message;
+	}
+
+	#outbound(message: JSONRPCMessage): JSONRPCMessage {
+		if (!('id' in message) || message.id === undefined || 'method' in message) return message;
+		this.#calls.delete(message.id);
+		const result: unknown = 'result' in message ? message.result : undefined;
+		const meta = isJsonObject(result) ? objectOf(result['_meta']) : {};
+		const { [ANSWER_META]: id, ...otherMeta } = meta;
+		const answer = typeof id === 'string' ? this.#answers.get(id) : undefined;
+		if (typeof id !== 'string' || !answer) return message;
+		this.#answers.delete(id);
+		if (answer.kind === 'error') return { jsonrpc: '2.0', id: message.id, error: answer.error } as JSONRPCMessage;
+		const mergedMeta = { ...otherMeta, ...objectOf(answer.result['_meta']) };
+		return {
+			jsonrpc: '2.0',
+			id: message.id,
+			result: { ...answer.result, ...(Object.keys(mergedMeta).length > 0 && { _meta: mergedMeta }) },
+		} as JSONRPCMessage;
+	}
+}
+
+/** The request state that brings a client's answers back to a held task. */
+export function heldState(taskId: string): string {
+	return STATE_PREFIX + taskId;
+}
+
+function objectOf(value: unknown): JsonObject {
+	return isJsonObject(value) ? value : {};
+}

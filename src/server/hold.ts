@@ -1,0 +1,121 @@
+import type { TaskProgress, TaskRecord } from '../backend/record.ts';
+import type { Call } from '../engine/call.ts';
+import { hasEnded } from '../engine/engine.ts';
+import { durationText } from '../engine/progress.ts';
+import { isJsonObject } from '../protocol/json.ts';
+import { type CallSite, endedAnswer } from './answer-call.ts';
+import { heldState } from './exchange.ts';
+import type { TaskRuntime } from './runtime.ts';
+import { type CallToolResult, inputRequired, type InputRequiredResult, type ServerContext } from './sdk.ts';
+import { toInputRequests } from './wire-task.ts';
+
+/** How long a held call is kept in memory only before it becomes durable. */
+const KEEP_AFTER_MS = 1_000;
+
+/** A note at least this often, so that a client which extends its timeout on progress goes on waiting. */
+const HEARTBEAT_MS = 10_000;
+
+/** Least time between two forwarded notes. */
+const NOTE_MS = 250;
+
+/**
+ * Holds the call of a client that does not declare Tasks until its task ends: durable like any task, with
+ * progress notes where the client gave a token, and with questions by multi-round-trip.
+ */
+export async function hold<Args>(runtime: TaskRuntime, site: CallSite<Args>, call: Call): Promise<CallToolResult> {
+	const { ctx, exchange, options } = site;
+	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
+	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
+	if (quick && hasEnded(quick)) return endedAnswer(exchange, quick);
+	if (options.support !== 'forbidden' || quick) await call.keep();
+	const notes = new ProgressNotes(runtime, site, call);
+	try {
+		const record = await call.until(isDecided, null, ctx.mcpReq.signal);
+		if (!record) {
+			if (options.onDisconnect === 'cancel' || ctx.http === undefined) await stop(runtime, call);
+			return { content: [], isError: true };
+		}
+		return hasEnded(record) ? endedAnswer(exchange, record) : ask(record);
+	} finally {
+		notes.end();
+	}
+}
+
+async function stop(runtime: TaskRuntime, call: Call): Promise<void> {
+	if (!call.kept) return call.abandon('The call was cancelled');
+	const { taskId, principal } = await call.current();
+	await runtime.engine().cancel(taskId, principal);
+}
+
+/** The SDK's result types are looser than what it accepts from a tool; the shape is the specification's. */
+function ask(record: TaskRecord): CallToolResult {
+	const inputRequests = toInputRequests(record) as unknown as NonNullable<InputRequiredResult['inputRequests']>;
+	return inputRequired({ inputRequests, requestState: heldState(record.taskId) }) as unknown as CallToolResult;
+}
+
+/** Sends what the handler says, and heartbeats while it is silent, with ever growing numbers. */
+class ProgressNotes {
+	readonly #ctx: ServerContext;
+	readonly #token: string | number | undefined;
+	readonly #tool: string;
+	readonly #startedAtMs: number;
+	readonly #stops: (() => void)[] = [];
+	readonly #runtime: TaskRuntime;
+	#latest: TaskProgress | undefined;
+	#sent = 0;
+	#noteTimer: NodeJS.Timeout | undefined;
+	#lastSentAtMs = 0;
+
+	constructor(runtime: TaskRuntime, site: Omit<CallSite<unknown>, 'args' | 'options' | 'handler'>, call: Call) {
+		this.#ctx = site.ctx;
+		this.#runtime = runtime;
+		this.#tool = site.exchange.callOf(site.ctx.mcpReq.id)?.name ?? 'The tool';
+		this.#startedAtMs = runtime.engine().nowMs();
+		const meta: unknown = site.ctx.mcpReq._meta;
+		const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
+		this.#token = typeof token === 'string' || typeof token === 'number' ? token : undefined;
+		if (this.#token === undefined) return;
+		const heartbeat = setInterval(() => this.#send(), HEARTBEAT_MS);
+		heartbeat.unref();
+		this.#stops.push(
+			() => clearInterval(heartbeat),
+			() => clearTimeout(this.#noteTimer),
+			call.onProgress((progress) => this.#note(progress)),
+		);
+		void call.current().then(({ progress }) => progress && this.#note(progress));
+	}
+
+	end(): void {
+		for (const stop of this.#stops.splice(0)) stop();
+	}
+
+	#note(progress: TaskProgress): void {
+		this.#latest = progress;
+		const waitMs = this.#lastSentAtMs + NOTE_MS - this.#runtime.engine().nowMs();
+		if (waitMs <= 0) this.#send();
+		else {
+			this.#noteTimer ??= setTimeout(() => this.#send(), waitMs);
+			this.#noteTimer.unref();
+		}
+	}
+
+	#send(): void {
+		clearTimeout(this.#noteTimer);
+		this.#noteTimer = undefined;
+		const nowMs = this.#runtime.engine().nowMs();
+		this.#lastSentAtMs = nowMs;
+		const elapsedMs = nowMs - this.#startedAtMs;
+		const said = this.#latest;
+		// The specification wants every number above the last one, also when the handler repeats itself.
+		const progress = Math.max(said?.progress ?? elapsedMs / 1000, this.#sent + 1e-6);
+		this.#sent = progress;
+		const message = said?.message ?? `${this.#tool} has been running for ${durationText(elapsedMs)}`;
+		const params = {
+			progressToken: this.#token,
+			progress,
+			...(said?.total !== undefined && { total: Math.max(said.total, progress) }),
+			message,
+		};
+		this.#ctx.mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+	}
+}

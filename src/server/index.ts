@@ -1,0 +1,13 @@
+export type { TaskContext, ElicitAnswer, FormQuestion, UrlQuestion } from '../engine/task-context.ts';
+export type { ProgressNote } from '../engine/progress.ts';
+export type { EngineTiming, Log } from '../engine/options.ts';
+export type { Clock } from '../engine/clock.ts';
+export { HoldfastError, isHoldfastError, TaskFailure } from '../errors.ts';
+export { createFetch, type FetchExtras, type FetchOptions, type TaskFetch } from './fetch.ts';
+export { listen, type Listening, type ListenOptions } from './listen.ts';
+export { ANONYMOUS, type PrincipalOf, tokenPrincipal } from './principal.ts';
+export type { TaskServerFactory } from './runtime.ts';
+export { serveTasksOverStdio, type StdioOptions, type StdioServing } from './stdio.ts';
+export { createTaskServer, TaskServer, type TaskServerOptions } from './task-server.ts';
+export type { TaskHandler, Tasks } from './tasks.ts';
+export type { TaskToolOptions } from './tool-options.ts';

@@ -1,0 +1,104 @@
+import { declaresTasks } from '../protocol/capabilities.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
+import { frameData, isEventStream, SSE_HEADERS, sseFrame, sseFrames, SseWriter } from './sse.ts';
+import { Subscription } from './subscription.ts';
+import { MISSING_CAPABILITY } from './task-methods.ts';
+import type { TaskRuntime } from './runtime.ts';
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** A `subscriptions/listen` request that names tasks. */
+export interface ListenRequest {
+	readonly id: string | number;
+	readonly taskIds: readonly unknown[];
+	readonly meta: unknown;
+}
+
+/** Reads a listen request that names tasks; undefined for anything else, which the SDK answers alone. */
+export function asTaskListen(message: unknown): ListenRequest | undefined {
+	if (!isJsonObject(message) || message['method'] !== 'subscriptions/listen') return undefined;
+	const { id } = message;
+	const params = isJsonObject(message['params']) ? message['params'] : {};
+	const notifications = isJsonObject(params['notifications']) ? params['notifications'] : {};
+	const taskIds = notifications['taskIds'];
+	if (!Array.isArray(taskIds) || (typeof id !== 'string' && typeof id !== 'number')) return undefined;
+	return { id, taskIds, meta: params['_meta'] };
+}
+
+/** The acknowledgement with the honoured task ids in it (T50, T54). */
+export function acknowledge(message: JsonObject, taskIds: readonly string[]): JsonObject {
+	const params = isJsonObject(message['params']) ? message['params'] : {};
+	const notifications = isJsonObject(params['notifications']) ? params['notifications'] : {};
+	return { ...message, params: { ...params, notifications: { ...notifications, taskIds } } };
+}
+
+/** Task subscriptions over HTTP: the SDK answers first, then task notifications are spliced into its stream. */
+export class HttpListen {
+	readonly #runtime: TaskRuntime;
+	readonly #maxStreams: number;
+	readonly #open = new Set<() => void>();
+
+	constructor(runtime: TaskRuntime, maxStreams: number) {
+		this.#runtime = runtime;
+		this.#maxStreams = maxStreams;
+	}
+
+	/** Answers a listen request; `inner` is the SDK's answer, which checked headers, version and shape. */
+	async answer(request: ListenRequest, inner: Response, principal: string): Promise<Response> {
+		if (!isEventStream(inner)) return inner;
+		if (!declaresTasks(request.meta)) {
+			await inner.body.cancel();
+			return Response.json({ jsonrpc: '2.0', id: request.id, error: MISSING_CAPABILITY }, { status: 400 });
+		}
+		if (this.#open.size >= this.#maxStreams) {
+			await inner.body.cancel();
+			const error = { code: -32603, message: `The server has ${this.#maxStreams} subscriptions, which is its limit` };
+			return Response.json({ jsonrpc: '2.0', id: request.id, error });
+		}
+		const { body } = inner;
+		let cancelInner = (): void => {};
+		const writer = new SseWriter(() => {
+			subscription.close();
+			this.#open.delete(end);
+			cancelInner();
+		});
+		const subscription = await Subscription.open(
+			{ ...request, principal, engine: this.#runtime.engine() },
+			(notification) => writer.write(sseFrame(notification)),
+		);
+		let completion = sseFrame({
+			jsonrpc: '2.0',
+			id: request.id,
+			result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID_META]: request.id } },
+		});
+		const end = (): void => {
+			writer.writeNow(completion);
+			writer.close();
+		};
+		this.#open.add(end);
+		const splice = async (): Promise<void> => {
+			const frames = sseFrames(body);
+			cancelInner = () => void frames.return(undefined).catch(() => {});
+			for await (const frame of frames) {
+				const message = frameData(frame);
+				if (isJsonObject(message) && message['method'] === ACKNOWLEDGED) {
+					writer.writeNow(sseFrame(acknowledge(message, subscription.taskIds)));
+					subscription.start();
+				} else if (isJsonObject(message) && message['id'] === request.id && subscription.taskIds.length > 0) {
+					// The SDK honours nothing else and is done; the task half of the stream goes on.
+					completion = frame;
+					return;
+				} else writer.writeNow(frame);
+			}
+			writer.close();
+		};
+		splice().catch(() => writer.close());
+		return new Response(writer.stream, { status: 200, headers: SSE_HEADERS });
+	}
+
+	/** Ends every stream with its completion result (T55). */
+	close(): void {
+		for (const end of [...this.#open]) end();
+	}
+}

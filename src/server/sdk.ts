@@ -1,0 +1,26 @@
+/** The only file that imports the server SDK: what holdfast uses of it, under its own names. */
+export { type NodeIncomingMessageLike as NodeRequest, toNodeHandler } from '@modelcontextprotocol/node';
+export {
+	type AuthInfo,
+	bearerAuthChallengeResponse,
+	type BearerAuthOptions,
+	type CallToolResult,
+	createMcpHandler,
+	type InputRequiredResult,
+	inputRequired,
+	isInputRequiredResult,
+	isJSONRPCRequest,
+	type JSONRPCMessage,
+	localhostAllowedHostnames,
+	localhostAllowedOrigins,
+	McpServer,
+	type McpRequestContext,
+	ProtocolError,
+	type ServerContext,
+	type ServerEventBus,
+	type Transport,
+	validateHostHeader,
+	validateOriginHeader,
+	verifyBearerToken,
+} from '@modelcontextprotocol/server';
+export { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';

@@ -1,0 +1,94 @@
+import { hostname } from 'node:os';
+import type { Backend } from '../backend/backend.ts';
+import type { TaskLimits } from '../backend/store.ts';
+import { type Clock, systemClock } from '../engine/clock.ts';
+import { Engine } from '../engine/engine.ts';
+import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
+import { HoldfastError } from '../errors.ts';
+import { type PrincipalOf, tokenPrincipal } from './principal.ts';
+import { TaskRuntime, type TaskServerFactory } from './runtime.ts';
+
+/** Options of {@link createTaskServer}. */
+export interface TaskServerOptions {
+	/** Where tasks are kept: `sqlite('tasks.db')` from `holdfast/sqlite`, or another backend. */
+	readonly backend: Backend;
+	/** Builds the SDK server with its tools. */
+	readonly server: TaskServerFactory;
+	/** How many handlers run at once in this process; the rest waits in the store. Default 64. */
+	readonly concurrency?: number;
+	/** How many tasks may exist. Default: 10,000 open for one principal, 1,000,000 in all, 100,000 kept. */
+	readonly limits?: Partial<TaskLimits>;
+	/** Who a request's tasks belong to. Default: issuer and subject of the token. */
+	readonly principal?: PrincipalOf;
+	/** The engine's beat. */
+	readonly timing?: Partial<EngineTiming>;
+	/** Where time comes from. Default: the machine. */
+	readonly clock?: Clock;
+	/** Where the server reports to; a pino logger fits. Default: nowhere. */
+	readonly log?: Log;
+}
+
+/** A server whose tools run as durable tasks. Give it to `listen()` or `serveTasksOverStdio()`. */
+export class TaskServer {
+	readonly runtime: TaskRuntime;
+	readonly log: Log;
+	readonly #backend: Backend;
+	readonly #engine: Engine;
+	#state: Promise<void> | undefined;
+	#stopped: Promise<void> | undefined;
+
+	constructor(options: TaskServerOptions) {
+		const concurrency = options.concurrency ?? 64;
+		if (!Number.isInteger(concurrency) || concurrency < 0)
+			throw new HoldfastError('INVALID_OPTION', `concurrency is ${concurrency}; it must be an integer, 0 or more`);
+		this.log = options.log ?? SILENT;
+		this.#backend = options.backend;
+		this.runtime = new TaskRuntime({
+			build: options.server,
+			engine: () => this.engine,
+			principalOf: options.principal ?? tokenPrincipal,
+			onError: (error) => this.log.warn({ error: error.message }, 'the SDK refused something'),
+		});
+		this.#engine = new Engine({
+			backend: options.backend,
+			clock: options.clock ?? systemClock,
+			limits: { ...DEFAULT_LIMITS, ...options.limits },
+			timing: { ...DEFAULT_TIMING, ...options.timing },
+			log: this.log,
+			execute: this.runtime.execute,
+			concurrency,
+			owner: `${hostname()}:${process.pid}`,
+		});
+	}
+
+	/** The engine, once started. */
+	get engine(): Engine {
+		if (!this.#state || this.#stopped) throw new HoldfastError('NOT_STARTED', 'Call start() first');
+		return this.#engine;
+	}
+
+	/** Opens the backend and begins to run tasks, those of an earlier process included. */
+	start(): Promise<void> {
+		this.#state ??= this.#backend.open().then(() => this.#engine.start());
+		return this.#state;
+	}
+
+	/**
+	 * Stops: claims nothing more, gives running handlers `drainMs` milliseconds to end, hands the rest back to be
+	 * gone on with by the next process, and closes the backend.
+	 */
+	stop(drainMs = 5_000): Promise<void> {
+		this.#stopped ??= (async () => {
+			await this.#state?.catch(() => {});
+			await this.#engine.stop(drainMs);
+			await this.runtime.close();
+			await this.#backend.close();
+		})();
+		return this.#stopped;
+	}
+}
+
+/** Makes a server whose tools run as durable tasks. Nothing happens before `start()`. */
+export function createTaskServer(options: TaskServerOptions): TaskServer {
+	return new TaskServer(options);
+}

@@ -1,0 +1,34 @@
+import type { TaskContext } from '../engine/task-context.ts';
+import type { Exchange } from './exchange.ts';
+import type { CallToolResult, ServerContext } from './sdk.ts';
+import type { TaskRuntime } from './runtime.ts';
+import { checkOptions, type TaskToolOptions } from './tool-options.ts';
+import type { JsonValue } from '../protocol/json.ts';
+
+/** A tool's handler. What it returns is what the call returns, at once or as a task's result. */
+export type TaskHandler<Args> = (args: Args, task: TaskContext) => CallToolResult | Promise<CallToolResult>;
+
+/** Makes tool callbacks for one SDK server. */
+export class Tasks {
+	readonly #runtime: TaskRuntime;
+	readonly #exchange: () => Exchange;
+
+	constructor(runtime: TaskRuntime, exchange: () => Exchange) {
+		this.#runtime = runtime;
+		this.#exchange = exchange;
+	}
+
+	/**
+	 * The callback to give to the SDK's `registerTool`: it validates as always, then the call runs as a durable
+	 * task. The tool needs an `inputSchema`; `z.object({})` where it takes nothing.
+	 *
+	 * @throws INVALID_OPTION
+	 */
+	handler<Args, Prepared extends JsonValue = JsonValue>(
+		options: TaskToolOptions<Args, Prepared>,
+		handler: TaskHandler<Args>,
+	): (args: Args, ctx: ServerContext) => Promise<CallToolResult> {
+		const checked = checkOptions<Args>(options);
+		return (args, ctx) => this.#runtime.answer({ args, ctx, options: checked, handler, exchange: this.#exchange() });
+	}
+}

@@ -1,0 +1,146 @@
+import type { RetryPolicy, TaskPolicy } from '../backend/record.ts';
+import { HoldfastError } from '../errors.ts';
+import type { JsonValue } from '../protocol/json.ts';
+import type { InputRequiredResult, ServerContext } from './sdk.ts';
+
+/** How one tool behaves as a task. Every duration is in milliseconds. */
+export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
+	/**
+	 * `optional`: a task for clients that declare Tasks, a held call for others. `required`: -32021 for the
+	 * others (T04). `forbidden`: never a task. Default `optional`.
+	 */
+	readonly support?: 'optional' | 'required' | 'forbidden';
+	/**
+	 * How long a call may take and still be answered at once, leaving no task behind; the clock starts when the
+	 * handler is entered. 0 makes every declared call a task. Default 1,000; 0 to 30,000.
+	 */
+	readonly syncWindowMs?: number;
+	/** How long such a call usually takes: shapes `pollIntervalMs` and the words about remaining time. Default unknown. */
+	readonly estimateMs?: number | ((args: Args) => number);
+	/**
+	 * When a worker dies in the middle: `resume` enters the handler again; `fail` ends the task as `failed` with
+	 * an outcome that is unknown; `auto` resumes where the tool is annotated `idempotentHint` or `readOnlyHint`,
+	 * or where the handler had journalled a step, a question or a sleep, and fails otherwise. Default `auto`.
+	 */
+	readonly onCrash?: 'auto' | 'resume' | 'fail';
+	/** What a thrown error does. Default: no second attempt. */
+	readonly retry?: Partial<RetryPolicy>;
+	/** Bounds of the `pollIntervalMs` that clients are given. Default 1,000 and 10,000; at least 100. */
+	readonly minPollIntervalMs?: number;
+	readonly maxPollIntervalMs?: number;
+	/** How long a task stays readable after it ended. Default 24 hours. */
+	readonly retentionMs?: number;
+	/** How long a question waits for an answer before the task fails. Default 7 days. */
+	readonly inputWaitMs?: number;
+	/** How long a waiting handler stays in memory before it is parked. Default 30,000. */
+	readonly parkAfterMs?: number;
+	/** How long a handler may take to stop after a cancel before it is abandoned. Default 5,000. */
+	readonly cancelGraceMs?: number;
+	/** How many crashed workers in a row end the task as `failed`. Default 5. */
+	readonly maxCrashes?: number;
+	/**
+	 * When the connection of a held call breaks: `continue` lets the work go on, to be found by a call with the
+	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it.
+	 * Default `continue`.
+	 */
+	readonly onDisconnect?: 'continue' | 'cancel';
+	/**
+	 * Decides before the task exists (T13). Return an `inputRequired(...)` to ask the client first, or a JSON
+	 * value that the handler finds in `task.prepared`. Runs inside the request, so keep it short.
+	 */
+	readonly prepare?: (
+		args: Args,
+		ctx: ServerContext,
+	) => Prepared | InputRequiredResult | Promise<Prepared | InputRequiredResult>;
+}
+
+const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+/** Default, least and greatest value of each duration and count. */
+const RANGES = {
+	syncWindowMs: [1_000, 0, 30_000],
+	minPollIntervalMs: [1_000, 100, HOUR_MS],
+	maxPollIntervalMs: [10_000, 100, HOUR_MS],
+	retentionMs: [24 * HOUR_MS, 1_000, YEAR_MS],
+	inputWaitMs: [7 * 24 * HOUR_MS, 1_000, YEAR_MS],
+	parkAfterMs: [30_000, 0, HOUR_MS],
+	cancelGraceMs: [5_000, 0, HOUR_MS],
+	maxCrashes: [5, 1, 1_000],
+} as const satisfies Readonly<Record<string, readonly [number, number, number]>>;
+
+const RETRY_RANGES = {
+	maxAttempts: [1, 1, 1_000],
+	backoffMs: [1_000, 0, YEAR_MS],
+	maxBackoffMs: [60_000, 0, YEAR_MS],
+} as const satisfies Readonly<Record<keyof RetryPolicy, readonly [number, number, number]>>;
+
+/** Options that were checked and filled up. */
+export interface CheckedOptions<Args> {
+	readonly support: 'optional' | 'required' | 'forbidden';
+	readonly syncWindowMs: number;
+	readonly onDisconnect: 'continue' | 'cancel';
+	readonly prepare: TaskToolOptions<Args>['prepare'];
+	/** The policy of one task. */
+	policyFor(args: Args, repeatable: boolean): TaskPolicy;
+}
+
+/**
+ * Checks a tool's options.
+ *
+ * @throws INVALID_OPTION naming the option and its range.
+ */
+export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptions<Args> {
+	const support = oneOf(options, 'support', ['optional', 'required', 'forbidden']);
+	const onCrash = oneOf(options, 'onCrash', ['auto', 'resume', 'fail']);
+	const onDisconnect = oneOf(options, 'onDisconnect', ['continue', 'cancel']);
+	const { syncWindowMs, ...rest } = inRange(options, RANGES);
+	const retry = inRange(options.retry ?? {}, RETRY_RANGES);
+	if (rest.maxPollIntervalMs < rest.minPollIntervalMs)
+		throw invalid('maxPollIntervalMs', rest.maxPollIntervalMs, `at least minPollIntervalMs (${rest.minPollIntervalMs})`);
+	const { estimateMs, prepare } = options;
+	if (typeof estimateMs !== 'function') checkEstimate(estimateMs);
+	return {
+		support,
+		syncWindowMs,
+		onDisconnect,
+		prepare,
+		policyFor(args, repeatable) {
+			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;
+			const auto = repeatable ? 'always' : 'journalled';
+			const resume = onCrash === 'auto' ? auto : onCrash === 'resume' ? 'always' : 'never';
+			return { ...rest, retry, estimateMs: estimate ?? null, resume };
+		},
+	};
+}
+
+function inRange<R extends Readonly<Record<string, readonly [number, number, number]>>>(
+	given: object,
+	ranges: R,
+): { [K in keyof R]: number } {
+	const checked: Record<string, number> = {};
+	for (const [name, [fallback, least, greatest]] of Object.entries(ranges)) {
+		const value: unknown = Reflect.get(given, name) ?? fallback;
+		if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > greatest)
+			throw invalid(name, value, `an integer from ${least} to ${greatest}`);
+		checked[name] = value;
+	}
+	return checked as { [K in keyof R]: number };
+}
+
+function oneOf<const T extends string>(given: object, name: string, words: readonly [T, ...T[]]): T {
+	const value: unknown = Reflect.get(given, name) ?? words[0];
+	const word = words.find((candidate) => candidate === value);
+	if (word === undefined) throw invalid(name, value, `one of ${words.join(', ')}`);
+	return word;
+}
+
+function checkEstimate(value: number | undefined): number | undefined {
+	if (value !== undefined && !(Number.isFinite(value) && value > 0))
+		throw invalid('estimateMs', value, 'a number of milliseconds above 0');
+	return value;
+}
+
+function invalid(name: string, value: unknown, wanted: string): HoldfastError {
+	return new HoldfastError('INVALID_OPTION', `${name} is ${JSON.stringify(value)}; it must be ${wanted}`);
+}
