@@ -45,7 +45,9 @@ export class HoldfastError extends Error {
  * optionally whether it has this code.
  */
 export function isHoldfastError(value: unknown, code?: ErrorCode): value is HoldfastError {
-	return value instanceof Error && BRAND in value && (code === undefined || Reflect.get(value, 'code') === code);
+	return (
+		value instanceof Error && BRAND in value && (code === undefined || Reflect.get(value, 'code') === code)
+	);
 }
 
 /**

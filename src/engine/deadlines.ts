@@ -25,7 +25,10 @@ export function dueAtMs(record: TaskRecord): number {
 /** When a live record needs attention apart from its lease: a missed answer, or a lifetime to be extended. */
 export function waitDeadlineMs(record: TaskRecord): number {
 	const deadlines = Object.values(record.openInputs).map((input) => input.deadlineAtMs);
-	return Math.min(...deadlines, record.createdAtMs + record.ttlMs - Math.floor(record.policy.retentionMs / 2));
+	return Math.min(
+		...deadlines,
+		record.createdAtMs + record.ttlMs - Math.floor(record.policy.retentionMs / 2),
+	);
 }
 
 /** Whether an ended record's retention is over. */

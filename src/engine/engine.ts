@@ -58,7 +58,12 @@ export class Engine {
 		this.#deps = deps;
 		this.watch = new Watch(deps.backend.signals);
 		this.#writer = new TaskWriter(deps.backend, deps.clock);
-		this.#runner = new Runner({ ...deps, writer: this.#writer, watch: this.watch, leaseMs: deps.timing.leaseMs });
+		this.#runner = new Runner({
+			...deps,
+			writer: this.#writer,
+			watch: this.watch,
+			leaseMs: deps.timing.leaseMs,
+		});
 	}
 
 	/** Handlers that run here now. */
@@ -118,7 +123,8 @@ export class Engine {
 	 * @throws TASK_NOT_FOUND for unknown, expired and foreign ids alike (T23).
 	 */
 	async get(taskId: string, principal: string): Promise<TaskRecord> {
-		const record = taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
+		const record =
+			taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
 		if (!record || record.principal !== principal || isExpired(record, this.nowMs())) throw notFound();
 		return record;
 	}

@@ -84,7 +84,10 @@ export class LiveTask {
 			if (this.#stored) return this.#record;
 			const record = this.#renewed();
 			const steps = [...this.#steps].map(([name, value]) => ({ name, value }));
-			const outcome = await this.#deps.backend.store.create({ ...this.details, record, steps }, this.#deps.limits);
+			const outcome = await this.#deps.backend.store.create(
+				{ ...this.details, record, steps },
+				this.#deps.limits,
+			);
 			if (outcome.kind === 'exists') return outcome.record;
 			if (outcome.kind === 'limit') throw limitError(outcome);
 			this.#stored = true;
@@ -104,7 +107,8 @@ export class LiveTask {
 		return this.#inTurn(async () => {
 			const kept =
 				!this.#stored || (await this.#deps.backend.store.saveStep(this.taskId, this.token, { name, value }));
-			if (!kept) throw new HoldfastError('LEASE_LOST', `Task ${this.taskId} was taken over by another worker`);
+			if (!kept)
+				throw new HoldfastError('LEASE_LOST', `Task ${this.taskId} was taken over by another worker`);
 			this.#steps.set(name, value);
 			this.#record = { ...this.#record, journalled: true };
 		});

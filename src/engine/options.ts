@@ -23,7 +23,12 @@ export interface EngineTiming {
 }
 
 /** The default beat: a dead worker is noticed within 9 s. */
-export const DEFAULT_TIMING: EngineTiming = { leaseMs: 8_000, renewMs: 2_000, sweepMs: 1_000, progressMs: 500 };
+export const DEFAULT_TIMING: EngineTiming = {
+	leaseMs: 8_000,
+	renewMs: 2_000,
+	sweepMs: 1_000,
+	progressMs: 500,
+};
 
 /** The default limits. */
 export const DEFAULT_LIMITS: TaskLimits = {

@@ -18,8 +18,10 @@ export function nextProgress(before: TaskProgress | null, note: ProgressNote): T
 /** The words for `statusMessage`: what the handler said, with percentage and remaining time where known. */
 export function progressText(progress: TaskProgress, elapsedMs: number, estimateMs: number | null): string {
 	const { total, message } = progress;
-	const fraction = total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress.progress / total)) : undefined;
-	const words = message ?? (total === undefined ? `${progress.progress} done` : `${progress.progress} of ${total}`);
+	const fraction =
+		total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress.progress / total)) : undefined;
+	const words =
+		message ?? (total === undefined ? `${progress.progress} done` : `${progress.progress} of ${total}`);
 	const percent = fraction === undefined ? undefined : `${Math.floor(fraction * 100)}%`;
 	const left = remainingMs(fraction, elapsedMs, estimateMs);
 	const extra = [percent, left === undefined ? undefined : `about ${durationText(left)} left`].filter(

@@ -114,9 +114,18 @@ export class Run implements TaskContext {
 				}).`,
 			);
 		const statusMessage = questionText(request);
-		const applied = await this.#task.apply({ type: 'ask', token: this.#task.token, key, request, statusMessage });
+		const applied = await this.#task.apply({
+			type: 'ask',
+			token: this.#task.token,
+			key,
+			request,
+			statusMessage,
+		});
 		if (applied.refusal === 'key_reused')
-			throw new HoldfastError('INPUT_KEY_REUSED', `The input key "${key}" already belongs to another question`);
+			throw new HoldfastError(
+				'INPUT_KEY_REUSED',
+				`The input key "${key}" already belongs to another question`,
+			);
 		return this.#waitFor(null, () => this.#answer(key));
 	}
 
@@ -210,7 +219,8 @@ export class Run implements TaskContext {
 	/** A handler that only waits is parked after the grace time, where entering it again is allowed. */
 	#considerParking(): void {
 		const { resume, parkAfterMs } = this.#task.record.policy;
-		const mayPark = this.#waits.size > 0 && this.#activeSteps === 0 && resume !== 'never' && !this.signal.aborted;
+		const mayPark =
+			this.#waits.size > 0 && this.#activeSteps === 0 && resume !== 'never' && !this.signal.aborted;
 		if (!mayPark) this.#stopParking();
 		else this.#cancelPark ??= this.#clock.after(parkAfterMs, () => void this.#park());
 	}
@@ -247,7 +257,6 @@ export class Run implements TaskContext {
 			.apply({ type: 'progress', token: this.#task.token, progress, statusMessage })
 			.catch(() => {});
 	}
-
 }
 
 function toJson(name: string, value: unknown): JsonValue {

@@ -141,7 +141,9 @@ export class Runner {
 
 	async #drive(task: LiveTask, run: Run): Promise<void> {
 		const { clock, execute, log } = this.#deps;
-		const handler = execute(task.details, run).catch((error: unknown): HandlerEnd => ({ kind: 'threw', error }));
+		const handler = execute(task.details, run).catch(
+			(error: unknown): HandlerEnd => ({ kind: 'threw', error }),
+		);
 		const end = await Promise.race([handler, run.exit]);
 		run.finish();
 		const { taskId, token } = task;
@@ -170,7 +172,10 @@ export class Runner {
 		if (record.cancelRequestedAtMs === null || run.signal.aborted) return;
 		run.abort('The task was cancelled');
 		const cancelGrace = this.#deps.clock.after(record.policy.cancelGraceMs, () => {
-			this.#deps.log.warn({ taskId: task.taskId, tool: record.tool }, 'abandoned a handler that ignores its signal');
+			this.#deps.log.warn(
+				{ taskId: task.taskId, tool: record.tool },
+				'abandoned a handler that ignores its signal',
+			);
 			run.leave('cancelled');
 		});
 		void running.ended.finally(cancelGrace);

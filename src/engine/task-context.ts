@@ -83,5 +83,7 @@ export function asInputRequest(question: FormQuestion | UrlQuestion | InputReque
 export function questionText(request: InputRequest): string {
 	const message = request.params?.['message'];
 	if (typeof message === 'string') return `Waiting for an answer: ${message}`;
-	return request.method === 'roots/list' ? 'Waiting for the list of roots' : 'Waiting for the client to sample';
+	return request.method === 'roots/list'
+		? 'Waiting for the list of roots'
+		: 'Waiting for the client to sample';
 }

@@ -29,7 +29,12 @@ export type TaskEvent =
 	/** The worker lets go while the task waits; null is until it is answered. */
 	| { readonly type: 'park'; readonly token: string; readonly runAtMs: number | null }
 	/** The handler threw and is to be entered again. */
-	| { readonly type: 'retry'; readonly token: string; readonly runAtMs: number; readonly statusMessage: string }
+	| {
+			readonly type: 'retry';
+			readonly token: string;
+			readonly runAtMs: number;
+			readonly statusMessage: string;
+	  }
 	/** The worker shuts down before the handler ended. */
 	| { readonly type: 'interrupt'; readonly token: string }
 	/** The worker does not know the tool; another may. */

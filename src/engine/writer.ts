@@ -45,7 +45,10 @@ export class TaskWriter {
 			}
 			record = await this.#backend.store.get(taskId);
 		}
-		throw new HoldfastError('STORE_UNUSABLE', `Task ${taskId} changed ${MAX_CONFLICTS} times under one write`);
+		throw new HoldfastError(
+			'STORE_UNUSABLE',
+			`Task ${taskId} changed ${MAX_CONFLICTS} times under one write`,
+		);
 	}
 
 	/** Tells every process that a record was stored. */

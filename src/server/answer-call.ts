@@ -36,7 +36,8 @@ export async function answerCall<Args>(
 ): Promise<CallToolResult> {
 	const { ctx, options, exchange } = site;
 	const declared = declaresTasks(envelopeOf(ctx));
-	if (options.support === 'required' && !declared) return exchange.answer({ kind: 'error', error: MISSING_CAPABILITY });
+	if (options.support === 'required' && !declared)
+		return exchange.answer({ kind: 'error', error: MISSING_CAPABILITY });
 	try {
 		const call = await begin(runtime, site, raw, declared);
 		if ('content' in call || isInputRequiredResult(call)) return call as CallToolResult;
@@ -52,7 +53,8 @@ export async function answerCall<Args>(
 
 /** The answer to a call whose task has ended: exactly what a call without tasks would give (T21). */
 export function endedAnswer(exchange: Exchange, record: TaskRecord): CallToolResult {
-	if (record.status === 'failed' && record.error) return exchange.answer({ kind: 'error', error: record.error });
+	if (record.status === 'failed' && record.error)
+		return exchange.answer({ kind: 'error', error: record.error });
 	const result = record.result ?? toolError('The task was cancelled');
 	return exchange.answer({ kind: 'result', result: { resultType: 'complete', ...result } });
 }
@@ -88,7 +90,11 @@ async function begin<Args>(
 }
 
 /** Waits for the sync window, then gives the handle of a task that is stored (T12). */
-async function giveTask<Args>(runtime: TaskRuntime, site: CallSite<Args>, call: Call): Promise<CallToolResult> {
+async function giveTask<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	call: Call,
+): Promise<CallToolResult> {
 	const { options, exchange } = site;
 	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const record =
@@ -109,7 +115,9 @@ function idempotencyKeyOf(meta: JsonObject): string | null {
 	const key = meta[IDEMPOTENCY_KEY_META];
 	if (key === undefined) return null;
 	if (typeof key !== 'string' || key === '' || key.length > MAX_IDEMPOTENCY_KEY_LENGTH)
-		throw new InvalidParams(`_meta["${IDEMPOTENCY_KEY_META}"] must be a string of 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
+		throw new InvalidParams(
+			`_meta["${IDEMPOTENCY_KEY_META}"] must be a string of 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} characters`,
+		);
 	return key;
 }
 

@@ -30,7 +30,8 @@ export function asDirectRequest(header: HeaderReader, body: unknown): DirectRequ
 	const { id } = body;
 	const method = asTaskMethod(body['method']);
 	const params = body['params'];
-	if (!method || !isJsonObject(params) || (typeof id !== 'string' && !Number.isSafeInteger(id))) return undefined;
+	if (!method || !isJsonObject(params) || (typeof id !== 'string' && !Number.isSafeInteger(id)))
+		return undefined;
 	const { taskId, _meta: meta } = params;
 	const named = typeof taskId === 'string' && header('mcp-name') === taskId;
 	if (header('mcp-method') !== method || !named || !isJsonObject(meta)) return undefined;
@@ -55,5 +56,8 @@ export async function answerDirectly(
 }
 
 function isClientInfo(info: unknown): boolean {
-	return info === undefined || (isJsonObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string');
+	return (
+		info === undefined ||
+		(isJsonObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string')
+	);
 }

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { WireError } from '../protocol/task.ts';
-import { type CallToolResult, isJSONRPCRequest, type JSONRPCMessage, type McpServer, type Transport } from './sdk.ts';
+import {
+	type CallToolResult,
+	isJSONRPCRequest,
+	type JSONRPCMessage,
+	type McpServer,
+	type Transport,
+} from './sdk.ts';
 
 /** What a request is to be answered with instead of what the SDK makes of it. */
 export type WireAnswer =
@@ -86,7 +92,8 @@ export class Exchange {
 		const answer = typeof id === 'string' ? this.#answers.get(id) : undefined;
 		if (typeof id !== 'string' || !answer) return message;
 		this.#answers.delete(id);
-		if (answer.kind === 'error') return { jsonrpc: '2.0', id: message.id, error: answer.error } as JSONRPCMessage;
+		if (answer.kind === 'error')
+			return { jsonrpc: '2.0', id: message.id, error: answer.error } as JSONRPCMessage;
 		const mergedMeta = { ...otherMeta, ...objectOf(answer.result['_meta']) };
 		return {
 			jsonrpc: '2.0',

@@ -54,7 +54,8 @@ export function createFetch(server: TaskServer, options: FetchOptions = {}): Tas
 			const inner = await handler.fetch(request, { ...extras, ...(wanted && { parsedBody }) });
 			return wanted ? listen.answer(wanted, inner, runtime.principalOf(extras.authInfo)) : inner;
 		}
-		if (!acceptsEvents(request) || (method !== null && method !== 'tools/call')) return handler.fetch(request, extras);
+		if (!acceptsEvents(request) || (method !== null && method !== 'tools/call'))
+			return handler.fetch(request, extras);
 		const gone = new AbortController();
 		const signal = AbortSignal.any([request.signal, gone.signal]);
 		return heldResponse(handler.fetch(new Request(request, { signal }), extras), () => gone.abort());

@@ -22,7 +22,11 @@ const NOTE_MS = 250;
  * Holds the call of a client that does not declare Tasks until its task ends: durable like any task, with
  * progress notes where the client gave a token, and with questions by multi-round-trip.
  */
-export async function hold<Args>(runtime: TaskRuntime, site: CallSite<Args>, call: Call): Promise<CallToolResult> {
+export async function hold<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	call: Call,
+): Promise<CallToolResult> {
 	const { ctx, exchange, options } = site;
 	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
@@ -49,8 +53,13 @@ async function stop(runtime: TaskRuntime, call: Call): Promise<void> {
 
 /** The SDK's result types are looser than what it accepts from a tool; the shape is the specification's. */
 function ask(record: TaskRecord): CallToolResult {
-	const inputRequests = toInputRequests(record) as unknown as NonNullable<InputRequiredResult['inputRequests']>;
-	return inputRequired({ inputRequests, requestState: heldState(record.taskId) }) as unknown as CallToolResult;
+	const inputRequests = toInputRequests(record) as unknown as NonNullable<
+		InputRequiredResult['inputRequests']
+	>;
+	return inputRequired({
+		inputRequests,
+		requestState: heldState(record.taskId),
+	}) as unknown as CallToolResult;
 }
 
 /** Sends what the handler says, and heartbeats while it is silent, with ever growing numbers. */
@@ -66,7 +75,11 @@ class ProgressNotes {
 	#noteTimer: NodeJS.Timeout | undefined;
 	#lastSentAtMs = 0;
 
-	constructor(runtime: TaskRuntime, site: Omit<CallSite<unknown>, 'args' | 'options' | 'handler'>, call: Call) {
+	constructor(
+		runtime: TaskRuntime,
+		site: Omit<CallSite<unknown>, 'args' | 'options' | 'handler'>,
+		call: Call,
+	) {
 		this.#ctx = site.ctx;
 		this.#runtime = runtime;
 		this.#tool = site.exchange.callOf(site.ctx.mcpReq.id)?.name ?? 'The tool';

@@ -53,7 +53,10 @@ export class HttpListen {
 		}
 		if (this.#open.size >= this.#maxStreams) {
 			await inner.body.cancel();
-			const error = { code: -32603, message: `The server has ${this.#maxStreams} subscriptions, which is its limit` };
+			const error = {
+				code: -32603,
+				message: `The server has ${this.#maxStreams} subscriptions, which is its limit`,
+			};
 			return Response.json({ jsonrpc: '2.0', id: request.id, error });
 		}
 		const { body } = inner;

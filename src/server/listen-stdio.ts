@@ -48,7 +48,10 @@ export class ListeningTransport implements Transport {
 		const subscription = this.#acknowledged(message);
 		if (!subscription) return this.#wire.send(message, options);
 		const { taskIds } = subscription;
-		await this.#wire.send(acknowledge(message as unknown as JsonObject, taskIds) as unknown as JSONRPCMessage, options);
+		await this.#wire.send(
+			acknowledge(message as unknown as JsonObject, taskIds) as unknown as JSONRPCMessage,
+			options,
+		);
 		subscription.start();
 	}
 
@@ -89,7 +92,8 @@ export class ListeningTransport implements Transport {
 	}
 
 	#acknowledged(message: JSONRPCMessage): Subscription | undefined {
-		if (!('method' in message) || message.method !== 'notifications/subscriptions/acknowledged') return undefined;
+		if (!('method' in message) || message.method !== 'notifications/subscriptions/acknowledged')
+			return undefined;
 		const meta: unknown = message.params?.['_meta'];
 		const id = isJsonObject(meta) ? meta[SUBSCRIPTION_ID_META] : undefined;
 		return typeof id === 'string' || typeof id === 'number' ? this.#subscriptions.get(id) : undefined;

@@ -108,7 +108,8 @@ export function endpointListener(server: TaskServer, endpoint: TaskFetch, option
 
 	async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
 		const url = request.url ?? '/';
-		if (url !== path && url.split('?')[0] !== path) return refuse(response, 404, `Nothing is here; the endpoint is ${path}`);
+		if (url !== path && url.split('?')[0] !== path)
+			return refuse(response, 404, `Nothing is here; the endpoint is ${path}`);
 		const header = (name: string): string | undefined => {
 			const value = request.headers[name];
 			return typeof value === 'string' ? value : undefined;
@@ -135,7 +136,11 @@ export function endpointListener(server: TaskServer, endpoint: TaskFetch, option
 		}
 		const direct = asDirectRequest(header, body);
 		if (!direct) return throughSdk(extras, response, body);
-		writeJson(response, 200, JSON.stringify(await answerDirectly(runtime, direct, () => runtime.principalOf(authInfo))));
+		writeJson(
+			response,
+			200,
+			JSON.stringify(await answerDirectly(runtime, direct, () => runtime.principalOf(authInfo))),
+		);
 	}
 
 	return (request, response) => {
@@ -147,7 +152,8 @@ export function endpointListener(server: TaskServer, endpoint: TaskFetch, option
 	};
 }
 
-const PARSE_ERROR = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body is not valid JSON"},"id":null}';
+const PARSE_ERROR =
+	'{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body is not valid JSON"},"id":null}';
 const INTERNAL_ERROR = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}';
 
 function checkCaller(
@@ -178,7 +184,9 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<string | 
 				resolve(undefined);
 			} else chunks.push(chunk);
 		});
-		request.on('end', () => resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8')));
+		request.on('end', () =>
+			resolve(chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString('utf8')),
+		);
 		request.on('error', reject);
 	});
 }
@@ -189,7 +197,10 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 function writeJson(response: ServerResponse, status: number, json: string): void {
-	response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
+	response.writeHead(status, {
+		'content-type': 'application/json',
+		'content-length': Buffer.byteLength(json),
+	});
 	response.end(json);
 }
 

@@ -16,7 +16,13 @@ import {
 import { answerCall, type CallSite } from './answer-call.ts';
 import { Exchange } from './exchange.ts';
 import type { PrincipalOf } from './principal.ts';
-import { type CallToolResult, createMcpHandler, McpServer, type McpRequestContext, type ServerContext } from './sdk.ts';
+import {
+	type CallToolResult,
+	createMcpHandler,
+	McpServer,
+	type McpRequestContext,
+	type ServerContext,
+} from './sdk.ts';
 import { registerTaskMethods } from './task-methods.ts';
 import { Tasks } from './tasks.ts';
 
@@ -45,7 +51,10 @@ export class TaskRuntime {
 	readonly principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
-	readonly #inner: { fetch(request: Request, options?: { parsedBody?: unknown }): Promise<Response>; close(): Promise<void> };
+	readonly #inner: {
+		fetch(request: Request, options?: { parsedBody?: unknown }): Promise<Response>;
+		close(): Promise<void>;
+	};
 	#repeatable: Promise<ReadonlySet<string>> | undefined;
 
 	constructor(options: {
@@ -67,7 +76,8 @@ export class TaskRuntime {
 	async build(context: McpRequestContext): Promise<McpServer> {
 		let exchange: Exchange | undefined;
 		const tasks = new Tasks(this, () => {
-			if (!exchange) throw new HoldfastError('NOT_STARTED', 'The server that holds this tool is not connected');
+			if (!exchange)
+				throw new HoldfastError('NOT_STARTED', 'The server that holds this tool is not connected');
 			return exchange;
 		});
 		const server = await this.#build(tasks, context);
@@ -84,7 +94,8 @@ export class TaskRuntime {
 	/** Answers a tool callback: a client's call, or an entry by this runtime itself. */
 	async answer<Args>(site: CallSite<Args>): Promise<CallToolResult> {
 		const raw = site.exchange.callOf(site.ctx.mcpReq.id);
-		if (!raw) throw new HoldfastError('NOT_STARTED', 'A task tool was called outside of a tools/call request');
+		if (!raw)
+			throw new HoldfastError('NOT_STARTED', 'A task tool was called outside of a tools/call request');
 		const entryId = raw.meta[ENTRY_META];
 		const entry = typeof entryId === 'string' ? this.#entries.get(entryId) : undefined;
 		if (!entry) return answerCall(this, site, raw);
@@ -120,7 +131,8 @@ export class TaskRuntime {
 			if (isJsonObject(answer['result'])) return { kind: 'returned', result: withoutSelf(answer['result']) };
 			if (!entry.entered) return { kind: 'unknown_tool' };
 			const error = answer['error'];
-			const message = isJsonObject(error) && typeof error['message'] === 'string' ? error['message'] : 'no result';
+			const message =
+				isJsonObject(error) && typeof error['message'] === 'string' ? error['message'] : 'no result';
 			return { kind: 'threw', error: new Error(message) };
 		} finally {
 			this.#entries.delete(entryId);
@@ -143,7 +155,12 @@ export class TaskRuntime {
 		return repeatable;
 	}
 
-	async #request(method: string, params: JsonObject, meta: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+	async #request(
+		method: string,
+		params: JsonObject,
+		meta: JsonObject,
+		signal?: AbortSignal,
+	): Promise<JsonObject> {
 		const body = {
 			jsonrpc: '2.0',
 			id: 1,

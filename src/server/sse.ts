@@ -17,8 +17,12 @@ export function sseFrame(message: unknown): string {
 }
 
 /** Whether a response is an event stream with a body. */
-export function isEventStream(response: Response): response is Response & { body: ReadableStream<Uint8Array> } {
-	return response.body !== null && (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+export function isEventStream(
+	response: Response,
+): response is Response & { body: ReadableStream<Uint8Array> } {
+	return (
+		response.body !== null && (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
+	);
 }
 
 /** The frames of an event stream, each with its closing blank line. */

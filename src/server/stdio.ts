@@ -24,13 +24,20 @@ export interface StdioServing {
 export function serveTasksOverStdio(server: TaskServer, options: StdioOptions = {}): StdioServing {
 	const started = server.start();
 	const { promise: closed, resolve } = Promise.withResolvers<void>();
-	const wire = new ListeningTransport(options.transport ?? new StdioServerTransport(), server.runtime, localPrincipal());
+	const wire = new ListeningTransport(
+		options.transport ?? new StdioServerTransport(),
+		server.runtime,
+		localPrincipal(),
+	);
 	const handle = serveStdio(
 		async (context) => {
 			await started;
 			return server.runtime.build(context);
 		},
-		{ transport: wire, onerror: (error) => server.log.warn({ error: error.message }, 'the SDK refused a message') },
+		{
+			transport: wire,
+			onerror: (error) => server.log.warn({ error: error.message }, 'the SDK refused a message'),
+		},
 	);
 	const { onclose } = wire;
 	wire.onclose = () => {

@@ -97,7 +97,10 @@ export class Subscription {
 		await this.#send({
 			jsonrpc: '2.0',
 			method: 'notifications/tasks',
-			params: { ...toDetailedTask(record, this.#engine.nowMs()), _meta: { [SUBSCRIPTION_ID_META]: this.#id } },
+			params: {
+				...toDetailedTask(record, this.#engine.nowMs()),
+				_meta: { [SUBSCRIPTION_ID_META]: this.#id },
+			},
 		} as unknown as JsonObject);
 	}
 }

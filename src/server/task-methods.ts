@@ -25,7 +25,9 @@ export interface TaskRequest {
 
 /** The three methods of the extension, or undefined for any other name. */
 export function asTaskMethod(method: unknown): TaskMethod | undefined {
-	return method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel' ? method : undefined;
+	return method === 'tasks/get' || method === 'tasks/update' || method === 'tasks/cancel'
+		? method
+		: undefined;
 }
 
 /**
@@ -89,7 +91,7 @@ export function toWireError(error: unknown): WireError {
 function checkResponses(responses: unknown): Record<string, InputResponse> {
 	if (!isJsonObject(responses)) throw new InvalidParams('params.inputResponses must be an object');
 	for (const [key, response] of Object.entries(responses))
-		if (!isJsonObject(response)) throw new InvalidParams(`params.inputResponses["${key.slice(0, 100)}"] must be an object`);
+		if (!isJsonObject(response))
+			throw new InvalidParams(`params.inputResponses["${key.slice(0, 100)}"] must be an object`);
 	return responses as Record<string, InputResponse>;
 }
-

@@ -40,7 +40,10 @@ export class TaskServer {
 	constructor(options: TaskServerOptions) {
 		const concurrency = options.concurrency ?? 64;
 		if (!Number.isInteger(concurrency) || concurrency < 0)
-			throw new HoldfastError('INVALID_OPTION', `concurrency is ${concurrency}; it must be an integer, 0 or more`);
+			throw new HoldfastError(
+				'INVALID_OPTION',
+				`concurrency is ${concurrency}; it must be an integer, 0 or more`,
+			);
 		this.log = options.log ?? SILENT;
 		this.#backend = options.backend;
 		this.runtime = new TaskRuntime({

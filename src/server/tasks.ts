@@ -29,6 +29,7 @@ export class Tasks {
 		handler: TaskHandler<Args>,
 	): (args: Args, ctx: ServerContext) => Promise<CallToolResult> {
 		const checked = checkOptions<Args>(options);
-		return (args, ctx) => this.#runtime.answer({ args, ctx, options: checked, handler, exchange: this.#exchange() });
+		return (args, ctx) =>
+			this.#runtime.answer({ args, ctx, options: checked, handler, exchange: this.#exchange() });
 	}
 }

@@ -97,7 +97,11 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 	const { syncWindowMs, ...rest } = inRange(options, RANGES);
 	const retry = inRange(options.retry ?? {}, RETRY_RANGES);
 	if (rest.maxPollIntervalMs < rest.minPollIntervalMs)
-		throw invalid('maxPollIntervalMs', rest.maxPollIntervalMs, `at least minPollIntervalMs (${rest.minPollIntervalMs})`);
+		throw invalid(
+			'maxPollIntervalMs',
+			rest.maxPollIntervalMs,
+			`at least minPollIntervalMs (${rest.minPollIntervalMs})`,
+		);
 	const { estimateMs, prepare } = options;
 	if (typeof estimateMs !== 'function') checkEstimate(estimateMs);
 	return {

@@ -127,7 +127,9 @@ export class MemoryStore implements TaskStore {
 	}
 
 	#evict(principal: string, keep: number): void {
-		const ended = this.records().filter((record) => record.principal === principal && isTerminal(record.status));
+		const ended = this.records().filter(
+			(record) => record.principal === principal && isTerminal(record.status),
+		);
 		for (const record of ended.slice(0, Math.max(0, ended.length - keep)))
 			void this.remove(record.taskId, record.revision);
 	}
