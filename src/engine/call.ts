@@ -71,7 +71,7 @@ export class Call {
 			const look = (): void => {
 				this.current().then(
 					(record) => wanted(record) && end(() => resolve(record)),
-					(error: unknown) => end(() => reject(error as Error)),
+					(error: unknown) => end(() => reject(error)),
 				);
 			};
 			let cancelBackstop = (): void => {};

@@ -14,7 +14,7 @@ export interface Clock extends TimeSource {
 
 /** The machine's clock and timers. */
 export const systemClock: Clock = {
-	nowMs: MACHINE_TIME.nowMs,
+	nowMs: () => MACHINE_TIME.nowMs(),
 	after(delayMs, action) {
 		const timer = setTimeout(action, Math.min(Math.max(0, delayMs), MAX_TIMER_MS));
 		timer.unref();

@@ -7,6 +7,7 @@ import type { LiveTask } from './live-task.ts';
 import { nextProgress, type ProgressNote, progressText } from './progress.ts';
 import {
 	asInputRequest,
+	inputName,
 	type ElicitAnswer,
 	type FormQuestion,
 	questionText,
@@ -109,9 +110,7 @@ export class Run implements TaskContext {
 		if (!canAsk(this.#task.record.inputCapabilities, request))
 			throw new HoldfastError(
 				'INPUT_UNAVAILABLE',
-				`This tool has a question, but the client that called it cannot be asked (${request.method}${
-					request.params?.['mode'] === undefined ? '' : `, ${String(request.params['mode'])} mode`
-				}).`,
+				`This tool has a question, but the client that called it cannot be asked (${inputName(request)}).`,
 			);
 		const statusMessage = questionText(request);
 		const applied = await this.#task.apply({

@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { Backend } from '../backend/backend.ts';
 import type { TaskDetails } from '../backend/record.ts';
 import { messageOf } from '../errors.ts';
 import { isTerminal } from '../protocol/status.ts';
-import type { Clock } from './clock.ts';
 import { every } from './clock.ts';
 import { waitDeadlineMs } from './deadlines.ts';
 import { type LiveDeps, LiveTask } from './live-task.ts';
 import type { EngineTiming, Log } from './options.ts';
 import { endEvent, type HandlerEnd } from './outcome.ts';
 import { Run } from './run.ts';
-import type { TaskContext } from './task-context.ts';
 import type { Watch } from './watch.ts';
 
-/** Calls a tool's handler for a task. Rejects only with what the handler threw. */
-export type TaskExecutor = (details: TaskDetails, context: TaskContext) => Promise<HandlerEnd>;
+/** Calls a tool's handler for a task. May not settle after the run was left. */
+export type TaskExecutor = (details: TaskDetails, run: Run) => Promise<HandlerEnd>;
 
 /** What a runner needs. */
 export interface RunnerDeps extends LiveDeps {

@@ -87,3 +87,9 @@ export function questionText(request: InputRequest): string {
 		? 'Waiting for the list of roots'
 		: 'Waiting for the client to sample';
 }
+
+/** What kind of input a request asks for, in words for an error. */
+export function inputName(request: InputRequest): string {
+	const mode = request.params?.['mode'];
+	return typeof mode === 'string' ? `${request.method} in ${mode} mode` : request.method;
+}

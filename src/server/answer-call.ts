@@ -4,7 +4,7 @@ import { hasEnded } from '../engine/engine.ts';
 import { toolError } from '../engine/outcome.ts';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
 import type { InputResponse } from '../protocol/task.ts';
 import type { Exchange, RawCall } from './exchange.ts';
@@ -37,26 +37,26 @@ export async function answerCall<Args>(
 	const { ctx, options, exchange } = site;
 	const declared = declaresTasks(envelopeOf(ctx));
 	if (options.support === 'required' && !declared)
-		return exchange.answer({ kind: 'error', error: MISSING_CAPABILITY });
+		return exchange.answer(ctx, { kind: 'error', error: MISSING_CAPABILITY });
 	try {
 		const call = await begin(runtime, site, raw, declared);
 		if ('content' in call || isInputRequiredResult(call)) return call as CallToolResult;
 		return declared && options.support !== 'forbidden'
 			? await giveTask(runtime, site, call)
-			: await hold(runtime, site, call);
+			: await hold(runtime, site, call, raw.name);
 	} catch (error) {
 		if (error instanceof InvalidParams || isHoldfastError(error))
-			return exchange.answer({ kind: 'error', error: toWireError(error) });
+			return exchange.answer(ctx, { kind: 'error', error: toWireError(error) });
 		throw error;
 	}
 }
 
 /** The answer to a call whose task has ended: exactly what a call without tasks would give (T21). */
-export function endedAnswer(exchange: Exchange, record: TaskRecord): CallToolResult {
+export function endedAnswer<Args>({ exchange, ctx }: CallSite<Args>, record: TaskRecord): CallToolResult {
 	if (record.status === 'failed' && record.error)
-		return exchange.answer({ kind: 'error', error: record.error });
+		return exchange.answer(ctx, { kind: 'error', error: record.error });
 	const result = record.result ?? toolError('The task was cancelled');
-	return exchange.answer({ kind: 'result', result: { resultType: 'complete', ...result } });
+	return exchange.answer(ctx, { kind: 'result', result: { resultType: 'complete', ...result } });
 }
 
 async function begin<Args>(
@@ -67,7 +67,7 @@ async function begin<Args>(
 ): Promise<Call | CallToolResult> {
 	const { args, ctx, options } = site;
 	const engine = runtime.engine();
-	const principal = runtime.principalOf(ctx.http?.authInfo);
+	const principal = runtime.principal(ctx.http);
 	if (raw.heldTaskId !== undefined) {
 		const record = await engine.get(raw.heldTaskId, principal);
 		await engine.update(record.taskId, principal, raw.inputResponses as Record<string, InputResponse>);
@@ -79,7 +79,7 @@ async function begin<Args>(
 	return engine.call({
 		tool: raw.name,
 		arguments: raw.arguments,
-		prepared: (prepared ?? null) as JsonValue,
+		prepared: prepared ?? null,
 		principal,
 		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
 		inputCapabilities: inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]),
@@ -95,11 +95,11 @@ async function giveTask<Args>(
 	site: CallSite<Args>,
 	call: Call,
 ): Promise<CallToolResult> {
-	const { options, exchange } = site;
+	const { options, exchange, ctx } = site;
 	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const record =
 		options.syncWindowMs > 0 || call.joined ? await call.until(isDecided, options.syncWindowMs) : undefined;
-	if (record && hasEnded(record) && (!call.kept || call.joined)) return endedAnswer(exchange, record);
+	if (record && hasEnded(record) && (!call.kept || call.joined)) return endedAnswer(site, record);
 	let kept: TaskRecord;
 	try {
 		kept = await call.keep();
@@ -108,7 +108,7 @@ async function giveTask<Args>(
 		throw error;
 	}
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
-	return exchange.answer({ kind: 'result', result: { ...result } });
+	return exchange.answer(ctx, { kind: 'result', result: { ...result } });
 }
 
 function idempotencyKeyOf(meta: JsonObject): string | null {

@@ -6,6 +6,7 @@ import {
 	isJSONRPCRequest,
 	type JSONRPCMessage,
 	type McpServer,
+	type ServerContext,
 	type Transport,
 } from './sdk.ts';
 
@@ -36,8 +37,10 @@ const STATE_PREFIX = 'holdfast:';
  * tool.
  */
 export class Exchange {
+	/** Tells our own placeholder results from a tool's. */
+	readonly #secret = randomUUID();
 	readonly #calls = new Map<string | number, RawCall>();
-	readonly #answers = new Map<string, WireAnswer>();
+	readonly #answers = new Map<string | number, WireAnswer>();
 
 	/** Installs the seam; the server must not be connected yet. */
 	constructor(server: McpServer) {
@@ -51,22 +54,25 @@ export class Exchange {
 		};
 	}
 
-	/** The raw call that a tool callback answers. */
-	callOf(requestId: string | number): RawCall | undefined {
-		return this.#calls.get(requestId);
+	/** The raw call that a tool callback answers; it can be taken once. */
+	takeCall(ctx: ServerContext): RawCall | undefined {
+		const raw = this.#calls.get(ctx.mcpReq.id);
+		this.#calls.delete(ctx.mcpReq.id);
+		return raw;
 	}
 
 	/**
 	 * A result for the SDK that reaches the client as `answer`. It says `isError`, so that the SDK does not
 	 * hold it against the tool's output schema.
 	 */
-	answer(answer: WireAnswer): CallToolResult {
-		const id = randomUUID();
-		this.#answers.set(id, answer);
-		return { content: [], isError: true, _meta: { [ANSWER_META]: id } };
+	answer(ctx: ServerContext, answer: WireAnswer): CallToolResult {
+		// The SDK sends nothing for a request that was cancelled.
+		if (!ctx.mcpReq.signal.aborted) this.#answers.set(ctx.mcpReq.id, answer);
+		return { content: [], isError: true, _meta: { [ANSWER_META]: this.#secret } };
 	}
 
 	#inbound(message: JSONRPCMessage): JSONRPCMessage {
+		this.#forgetCancelled(message);
 		if (!isJSONRPCRequest(message) || message.method !== 'tools/call') return message;
 		const params: unknown = message.params;
 		if (!isJsonObject(params)) return message;
@@ -80,7 +86,15 @@ export class Exchange {
 			heldTaskId: ours ? requestState.slice(STATE_PREFIX.length) : undefined,
 		});
 		// A server with its own request state would refuse ours.
-		return ours ? ({ ...message, params: rest } as JSONRPCMessage) : message;
+		return ours ? { ...message, params: rest } : message;
+	}
+
+	#forgetCancelled(message: JSONRPCMessage): void {
+		if (!('method' in message) || message.method !== 'notifications/cancelled') return;
+		const requestId: unknown = message.params?.['requestId'];
+		if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
+		this.#calls.delete(requestId);
+		this.#answers.delete(requestId);
 	}
 
 	#outbound(message: JSONRPCMessage): JSONRPCMessage {
@@ -88,18 +102,17 @@ export class Exchange {
 		this.#calls.delete(message.id);
 		const result: unknown = 'result' in message ? message.result : undefined;
 		const meta = isJsonObject(result) ? objectOf(result['_meta']) : {};
-		const { [ANSWER_META]: id, ...otherMeta } = meta;
-		const answer = typeof id === 'string' ? this.#answers.get(id) : undefined;
-		if (typeof id !== 'string' || !answer) return message;
-		this.#answers.delete(id);
-		if (answer.kind === 'error')
-			return { jsonrpc: '2.0', id: message.id, error: answer.error } as JSONRPCMessage;
+		const { [ANSWER_META]: secret, ...otherMeta } = meta;
+		const answer = this.#answers.get(message.id);
+		this.#answers.delete(message.id);
+		if (!answer || secret !== this.#secret) return message;
+		if (answer.kind === 'error') return { jsonrpc: '2.0', id: message.id, error: answer.error };
 		const mergedMeta = { ...otherMeta, ...objectOf(answer.result['_meta']) };
 		return {
 			jsonrpc: '2.0',
 			id: message.id,
 			result: { ...answer.result, ...(Object.keys(mergedMeta).length > 0 && { _meta: mergedMeta }) },
-		} as JSONRPCMessage;
+		};
 	}
 }
 

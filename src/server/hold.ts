@@ -26,20 +26,21 @@ export async function hold<Args>(
 	runtime: TaskRuntime,
 	site: CallSite<Args>,
 	call: Call,
+	tool: string,
 ): Promise<CallToolResult> {
-	const { ctx, exchange, options } = site;
+	const { ctx, options } = site;
 	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
-	if (quick && hasEnded(quick)) return endedAnswer(exchange, quick);
+	if (quick && hasEnded(quick)) return endedAnswer(site, quick);
 	if (options.support !== 'forbidden' || quick) await call.keep();
-	const notes = new ProgressNotes(runtime, site, call);
+	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {
 		const record = await call.until(isDecided, null, ctx.mcpReq.signal);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || ctx.http === undefined) await stop(runtime, call);
 			return { content: [], isError: true };
 		}
-		return hasEnded(record) ? endedAnswer(exchange, record) : ask(record);
+		return hasEnded(record) ? endedAnswer(site, record) : ask(record);
 	} finally {
 		notes.end();
 	}
@@ -75,16 +76,12 @@ class ProgressNotes {
 	#noteTimer: NodeJS.Timeout | undefined;
 	#lastSentAtMs = 0;
 
-	constructor(
-		runtime: TaskRuntime,
-		site: Omit<CallSite<unknown>, 'args' | 'options' | 'handler'>,
-		call: Call,
-	) {
-		this.#ctx = site.ctx;
+	constructor(runtime: TaskRuntime, ctx: ServerContext, call: Call, tool: string) {
+		this.#ctx = ctx;
 		this.#runtime = runtime;
-		this.#tool = site.exchange.callOf(site.ctx.mcpReq.id)?.name ?? 'The tool';
+		this.#tool = tool;
 		this.#startedAtMs = runtime.engine().nowMs();
-		const meta: unknown = site.ctx.mcpReq._meta;
+		const meta: unknown = ctx.mcpReq._meta;
 		const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
 		this.#token = typeof token === 'string' || typeof token === 'number' ? token : undefined;
 		if (this.#token === undefined) return;

@@ -139,7 +139,7 @@ export function endpointListener(server: TaskServer, endpoint: TaskFetch, option
 		writeJson(
 			response,
 			200,
-			JSON.stringify(await answerDirectly(runtime, direct, () => runtime.principalOf(authInfo))),
+			JSON.stringify(await answerDirectly(runtime, direct, () => runtime.principal({ authInfo }))),
 		);
 	}
 

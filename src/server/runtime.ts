@@ -3,7 +3,6 @@ import type { TaskDetails } from '../backend/record.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { HandlerEnd } from '../engine/outcome.ts';
 import type { Run } from '../engine/run.ts';
-import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import {
@@ -15,8 +14,9 @@ import {
 } from '../protocol/names.ts';
 import { answerCall, type CallSite } from './answer-call.ts';
 import { Exchange } from './exchange.ts';
-import type { PrincipalOf } from './principal.ts';
+import { localPrincipal, type PrincipalOf } from './principal.ts';
 import {
+	type AuthInfo,
 	type CallToolResult,
 	createMcpHandler,
 	McpServer,
@@ -35,7 +35,7 @@ export type TaskServerFactory = (tasks: Tasks, context: McpRequestContext) => Mc
 
 /** A handler that is being entered through the SDK. */
 interface Entry {
-	readonly context: TaskContext;
+	readonly run: Run;
 	entered: boolean;
 	thrown: { readonly error: unknown } | undefined;
 }
@@ -48,7 +48,7 @@ const SELF = { name: 'holdfast', version: '1' };
 /** Connects SDK servers to an engine, in both directions. */
 export class TaskRuntime {
 	readonly engine: () => Engine;
-	readonly principalOf: PrincipalOf;
+	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
 	readonly #inner: {
@@ -64,7 +64,7 @@ export class TaskRuntime {
 		readonly onError: (error: Error) => void;
 	}) {
 		this.engine = options.engine;
-		this.principalOf = options.principalOf;
+		this.#principalOf = options.principalOf;
 		this.#build = options.build;
 		this.#inner = createMcpHandler((context) => this.build(context), {
 			legacy: 'reject',
@@ -91,9 +91,14 @@ export class TaskRuntime {
 		return server;
 	}
 
+	/** Who a request belongs to: over HTTP the token says it, over stdio it is the local user. */
+	principal(http: { readonly authInfo?: AuthInfo | undefined } | undefined): string {
+		return http === undefined ? localPrincipal() : this.#principalOf(http.authInfo);
+	}
+
 	/** Answers a tool callback: a client's call, or an entry by this runtime itself. */
 	async answer<Args>(site: CallSite<Args>): Promise<CallToolResult> {
-		const raw = site.exchange.callOf(site.ctx.mcpReq.id);
+		const raw = site.exchange.takeCall(site.ctx);
 		if (!raw)
 			throw new HoldfastError('NOT_STARTED', 'A task tool was called outside of a tools/call request');
 		const entryId = raw.meta[ENTRY_META];
@@ -101,7 +106,7 @@ export class TaskRuntime {
 		if (!entry) return answerCall(this, site, raw);
 		entry.entered = true;
 		try {
-			return await site.handler(site.args, entry.context);
+			return await site.handler(site.args, entry.run);
 		} catch (error) {
 			entry.thrown = { error };
 			return { content: [], isError: true };
@@ -118,12 +123,12 @@ export class TaskRuntime {
 	}
 
 	/** Enters a tool's handler through the SDK, which validates arguments and output as for any call. */
-	readonly execute = async (details: TaskDetails, context: TaskContext): Promise<HandlerEnd> => {
+	readonly execute = async (details: TaskDetails, run: Run): Promise<HandlerEnd> => {
 		const entryId = randomUUID();
-		const entry: Entry = { context, entered: false, thrown: undefined };
+		const entry: Entry = { run, entered: false, thrown: undefined };
 		this.#entries.set(entryId, entry);
 		const left = new AbortController();
-		void (context as Run).exit.then(() => left.abort());
+		void run.exit.then(() => left.abort());
 		try {
 			const params = { name: details.record.tool, arguments: details.arguments };
 			const answer = await this.#request('tools/call', params, { [ENTRY_META]: entryId }, left.signal);
@@ -150,7 +155,7 @@ export class TaskRuntime {
 		for (const tool of Array.isArray(tools) ? (tools as readonly JsonObject[]) : []) {
 			const hints = tool['annotations'];
 			if (isJsonObject(hints) && (hints['idempotentHint'] === true || hints['readOnlyHint'] === true))
-				repeatable.add(String(tool['name']));
+				repeatable.add(tool['name'] as string);
 		}
 		return repeatable;
 	}
@@ -205,8 +210,8 @@ function headerValue(name: string): string {
 function withoutSelf(result: JsonObject): JsonObject {
 	const { _meta: meta, ...rest } = result;
 	if (!isJsonObject(meta)) return result;
-	const { 'io.modelcontextprotocol/serverInfo': _serverInfo, ...others } = meta;
-	return { ...rest, ...(Object.keys(others).length > 0 && { _meta: others }) };
+	const others = Object.entries(meta).filter(([key]) => key !== 'io.modelcontextprotocol/serverInfo');
+	return { ...rest, ...(others.length > 0 && { _meta: Object.fromEntries(others) }) };
 }
 
 /** What a tool callback is given by the SDK, narrowed to what is read here. */

@@ -63,7 +63,7 @@ export function registerTaskMethods(server: McpServer, runtime: TaskRuntime): vo
 				return await answerTaskRequest(
 					runtime.engine(),
 					{ method, taskId: params.taskId, inputResponses },
-					runtime.principalOf(ctx.http?.authInfo),
+					runtime.principal(ctx.http),
 				);
 			} catch (error) {
 				const { code, message, data } = toWireError(error);

@@ -85,7 +85,7 @@ export function registerTaskTools(server: McpServer, tasks: Tasks): void {
 					return inputRequired({ inputRequests: { user_name: ask } });
 				},
 			},
-			(_args, task) => textResult(`Hello, ${String(task.prepared)}!`),
+			(_args, task) => textResult(`Hello, ${JSON.stringify(task.prepared)}!`),
 		),
 	);
 }
