@@ -1,29 +1,18 @@
 import type { TaskRecord } from '../backend/record.ts';
 import type { Call } from '../engine/call.ts';
 import { hasEnded } from '../engine/engine.ts';
-import { toolError } from '../engine/outcome.ts';
-import { isHoldfastError, messageOf } from '../errors.ts';
+import { isHoldfastError } from '../errors.ts';
 import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
 import type { InputResponse } from '../protocol/task.ts';
-import type { Exchange, RawCall } from './exchange.ts';
+import { type CallSite, endedAnswer, envelopeOf } from './call-site.ts';
+import type { RawCall } from './exchange.ts';
 import { hold } from './hold.ts';
-import { envelopeOf, type TaskRuntime } from './runtime.ts';
-import { type CallToolResult, isInputRequiredResult, type ServerContext } from './sdk.ts';
+import type { TaskRuntime } from './runtime.ts';
+import { type CallToolResult, isInputRequiredResult } from './sdk.ts';
 import { InvalidParams, MISSING_CAPABILITY, toWireError } from './task-methods.ts';
-import type { TaskHandler } from './tasks.ts';
-import type { CheckedOptions } from './tool-options.ts';
 import { toCreateTaskResult } from './wire-task.ts';
-
-/** What a tool callback has in hand. */
-export interface CallSite<Args> {
-	readonly args: Args;
-	readonly ctx: ServerContext;
-	readonly options: CheckedOptions<Args>;
-	readonly handler: TaskHandler<Args>;
-	readonly exchange: Exchange;
-}
 
 const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'];
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
@@ -49,14 +38,6 @@ export async function answerCall<Args>(
 			return exchange.answer(ctx, { kind: 'error', error: toWireError(error) });
 		throw error;
 	}
-}
-
-/** The answer to a call whose task has ended: exactly what a call without tasks would give (T21). */
-export function endedAnswer<Args>({ exchange, ctx }: CallSite<Args>, record: TaskRecord): CallToolResult {
-	if (record.status === 'failed' && record.error)
-		return exchange.answer(ctx, { kind: 'error', error: record.error });
-	const result = record.result ?? toolError('The task was cancelled');
-	return exchange.answer(ctx, { kind: 'result', result: { resultType: 'complete', ...result } });
 }
 
 async function begin<Args>(
@@ -104,7 +85,7 @@ async function giveTask<Args>(
 	try {
 		kept = await call.keep();
 	} catch (error) {
-		call.abandon(`The task could not be kept: ${messageOf(error)}`);
+		await call.abandon();
 		throw error;
 	}
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());

@@ -40,6 +40,9 @@ export class Exchange {
 	/** Tells our own placeholder results from a tool's. */
 	readonly #secret = randomUUID();
 	readonly #calls = new Map<string | number, RawCall>();
+	readonly #responses = new Map<string | number, unknown>();
+	readonly #cancelled = new WeakSet<AbortSignal>();
+	readonly #signals = new Map<string | number, AbortSignal>();
 	readonly #answers = new Map<string | number, WireAnswer>();
 
 	/** Installs the seam; the server must not be connected yet. */
@@ -58,7 +61,20 @@ export class Exchange {
 	takeCall(ctx: ServerContext): RawCall | undefined {
 		const raw = this.#calls.get(ctx.mcpReq.id);
 		this.#calls.delete(ctx.mcpReq.id);
+		this.#signals.set(ctx.mcpReq.id, ctx.mcpReq.signal);
 		return raw;
+	}
+
+	/** The responses of a `tasks/update`, as they came; they can be taken once. */
+	takeResponses(ctx: ServerContext): unknown {
+		const responses = this.#responses.get(ctx.mcpReq.id);
+		this.#responses.delete(ctx.mcpReq.id);
+		return responses;
+	}
+
+	/** Whether the client itself cancelled the request, as opposed to a connection that went away. */
+	wasCancelled(ctx: ServerContext): boolean {
+		return this.#cancelled.has(ctx.mcpReq.signal);
 	}
 
 	/**
@@ -73,9 +89,11 @@ export class Exchange {
 
 	#inbound(message: JSONRPCMessage): JSONRPCMessage {
 		this.#forgetCancelled(message);
-		if (!isJSONRPCRequest(message) || message.method !== 'tools/call') return message;
+		if (!isJSONRPCRequest(message)) return message;
 		const params: unknown = message.params;
 		if (!isJsonObject(params)) return message;
+		if (message.method === 'tasks/update') this.#responses.set(message.id, params['inputResponses']);
+		if (message.method !== 'tools/call') return message;
 		const { requestState, ...rest } = params;
 		const ours = typeof requestState === 'string' && requestState.startsWith(STATE_PREFIX);
 		this.#calls.set(message.id, {
@@ -93,18 +111,25 @@ export class Exchange {
 		if (!('method' in message) || message.method !== 'notifications/cancelled') return;
 		const requestId: unknown = message.params?.['requestId'];
 		if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
+		const signal = this.#signals.get(requestId);
+		if (signal) this.#cancelled.add(signal);
+		this.#forget(requestId);
+	}
+
+	#forget(requestId: string | number): void {
 		this.#calls.delete(requestId);
 		this.#answers.delete(requestId);
+		this.#responses.delete(requestId);
+		this.#signals.delete(requestId);
 	}
 
 	#outbound(message: JSONRPCMessage): JSONRPCMessage {
 		if (!('id' in message) || message.id === undefined || 'method' in message) return message;
-		this.#calls.delete(message.id);
 		const result: unknown = 'result' in message ? message.result : undefined;
 		const meta = isJsonObject(result) ? objectOf(result['_meta']) : {};
 		const { [ANSWER_META]: secret, ...otherMeta } = meta;
 		const answer = this.#answers.get(message.id);
-		this.#answers.delete(message.id);
+		this.#forget(message.id);
 		if (!answer || secret !== this.#secret) return message;
 		if (answer.kind === 'error') return { jsonrpc: '2.0', id: message.id, error: answer.error };
 		const mergedMeta = { ...otherMeta, ...objectOf(answer.result['_meta']) };

@@ -3,7 +3,7 @@ import type { Call } from '../engine/call.ts';
 import { hasEnded } from '../engine/engine.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
-import { type CallSite, endedAnswer } from './answer-call.ts';
+import { type CallSite, endedAnswer } from './call-site.ts';
 import { heldState } from './exchange.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, inputRequired, type InputRequiredResult, type ServerContext } from './sdk.ts';
@@ -37,7 +37,7 @@ export async function hold<Args>(
 	try {
 		const record = await call.until(isDecided, null, ctx.mcpReq.signal);
 		if (!record) {
-			if (options.onDisconnect === 'cancel' || ctx.http === undefined) await stop(runtime, call);
+			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			return { content: [], isError: true };
 		}
 		return hasEnded(record) ? endedAnswer(site, record) : ask(record);
@@ -47,7 +47,7 @@ export async function hold<Args>(
 }
 
 async function stop(runtime: TaskRuntime, call: Call): Promise<void> {
-	if (!call.kept) return call.abandon('The call was cancelled');
+	if (!call.kept) return call.abandon();
 	const { taskId, principal } = await call.current();
 	await runtime.engine().cancel(taskId, principal);
 }

@@ -12,7 +12,8 @@ import {
 	TASKS_EXTENSION,
 	TASKS_PROTOCOL_VERSION,
 } from '../protocol/names.ts';
-import { answerCall, type CallSite } from './answer-call.ts';
+import { answerCall } from './answer-call.ts';
+import type { CallSite } from './call-site.ts';
 import { Exchange } from './exchange.ts';
 import { localPrincipal, type PrincipalOf } from './principal.ts';
 import {
@@ -21,7 +22,6 @@ import {
 	createMcpHandler,
 	McpServer,
 	type McpRequestContext,
-	type ServerContext,
 } from './sdk.ts';
 import { registerTaskMethods } from './task-methods.ts';
 import { Tasks } from './tasks.ts';
@@ -86,7 +86,7 @@ export class TaskRuntime {
 		exchange = new Exchange(server);
 		if (context.era === 'modern') {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
-			registerTaskMethods(server, this);
+			registerTaskMethods(server, exchange, this);
 		}
 		return server;
 	}
@@ -212,10 +212,4 @@ function withoutSelf(result: JsonObject): JsonObject {
 	if (!isJsonObject(meta)) return result;
 	const others = Object.entries(meta).filter(([key]) => key !== 'io.modelcontextprotocol/serverInfo');
 	return { ...rest, ...(others.length > 0 && { _meta: Object.fromEntries(others) }) };
-}
-
-/** What a tool callback is given by the SDK, narrowed to what is read here. */
-export function envelopeOf(ctx: ServerContext): JsonObject {
-	const envelope: unknown = ctx.mcpReq.envelope;
-	return isJsonObject(envelope) ? envelope : {};
 }

@@ -5,7 +5,9 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { TASKS_EXTENSION, type TaskMethod, WIRE_CODES } from '../protocol/names.ts';
 import type { InputResponse, WireError } from '../protocol/task.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
-import { envelopeOf, type TaskRuntime } from './runtime.ts';
+import { envelopeOf } from './call-site.ts';
+import type { Exchange } from './exchange.ts';
+import type { TaskRuntime } from './runtime.ts';
 import { type McpServer, ProtocolError } from './sdk.ts';
 import { toDetailedTask } from './wire-task.ts';
 
@@ -52,14 +54,14 @@ export async function answerTaskRequest(
 }
 
 /** Registers the three methods on an SDK server; used on stdio, and over HTTP off the direct path. */
-export function registerTaskMethods(server: McpServer, runtime: TaskRuntime): void {
+export function registerTaskMethods(server: McpServer, exchange: Exchange, runtime: TaskRuntime): void {
 	const schema = z.looseObject({ taskId: z.unknown() });
 	for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'] as const)
 		server.server.setRequestHandler(method, { params: schema }, async (params, ctx) => {
 			try {
 				if (!declaresTasks(envelopeOf(ctx))) throw new MissingCapability();
-				// The SDK lifts the responses out of the params.
-				const { inputResponses } = ctx.mcpReq;
+				// The SDK drops responses that have members of certain names; a client's answer is never lost.
+				const inputResponses = exchange.takeResponses(ctx);
 				return await answerTaskRequest(
 					runtime.engine(),
 					{ method, taskId: params.taskId, inputResponses },

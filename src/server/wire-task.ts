@@ -1,5 +1,6 @@
 import type { TaskRecord } from '../backend/record.ts';
 import { pollIntervalMs } from '../engine/poll-interval.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import type { CreateTaskResult, DetailedTask, InputRequests, Task } from '../protocol/task.ts';
 
 /** The wire's task of a record: exactly the fields of the specification (T10). */
@@ -24,9 +25,14 @@ export function toCreateTaskResult(record: TaskRecord, nowMs: number): CreateTas
 export function toDetailedTask(record: TaskRecord, nowMs: number): DetailedTask {
 	const task = toTask(record, nowMs);
 	if (record.status === 'input_required') return { ...task, inputRequests: toInputRequests(record) };
-	if (record.status === 'completed' && record.result) return { ...task, result: record.result };
+	if (record.status === 'completed' && record.result) return { ...task, result: wholeResult(record.result) };
 	if (record.status === 'failed' && record.error) return { ...task, error: record.error };
 	return task;
+}
+
+/** A result as it stands on the wire of 2026-07-28. */
+export function wholeResult(result: JsonObject): JsonObject {
+	return { resultType: 'complete', ...result };
 }
 
 /** The outstanding questions of a record. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../../errors.ts';
 import type { Signals, TaskChange } from '../signals.ts';
 
 /** Tells the listeners of this process. */
@@ -5,7 +6,14 @@ export class MemorySignals implements Signals {
 	readonly #listeners = new Set<(change: TaskChange) => void>();
 
 	publish(change: TaskChange): void {
-		for (const listener of this.#listeners) listener(change);
+		for (const listener of this.#listeners) {
+			try {
+				listener(change);
+			} catch (error) {
+				// The change is stored: whoever published it, and the other listeners, have no part in this.
+				process.emitWarning(`a listener for task changes failed: ${messageOf(error)}`, 'HoldfastWarning');
+			}
+		}
 	}
 
 	subscribe(listener: (change: TaskChange) => void): () => void {

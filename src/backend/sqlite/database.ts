@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError, messageOf } from '../../errors.ts';
 import type { Durability } from '../store.ts';
 import { assertLocalFileSystem } from './file-system.ts';
-import { migrate } from './migrations.ts';
+import { checkVersion, migrate } from './migrations.ts';
 
 /** How long SQLite itself waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -72,7 +72,7 @@ export class Database {
 	statement<Row = never>(sql: string): Statement<Row> {
 		let statement = this.#statements.get(sql);
 		if (!statement) {
-			statement = this.#open().prepare(sql);
+			statement = this.#opened().prepare(sql);
 			this.#statements.set(sql, statement);
 		}
 		// SQLite's columns are what the SQL says they are: the one place where a row gets its type.
@@ -81,7 +81,7 @@ export class Database {
 
 	/** Runs one reading statement. */
 	read<Result>(work: () => Result): Result {
-		this.#open();
+		this.#opened();
 		try {
 			return work();
 		} catch (error) {
@@ -96,19 +96,21 @@ export class Database {
 
 	/** Runs a transaction that is kept as a whole, or leaves nothing behind and throws. */
 	write<Result>(durability: Durability, work: () => Result): Result {
-		const connection = this.#open();
-		if (durability !== this.#durability) {
-			// FULL waits for the disk with every commit, NORMAL only when the write-ahead log is folded in.
-			connection.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
-			this.#durability = durability;
-		}
+		this.read(() => this.#waitForDisk(durability));
 		// IMMEDIATE: a transaction that reads first and then writes is refused without any wait when another
 		// process wrote in between.
 		return this.#transaction('BEGIN IMMEDIATE', work);
 	}
 
+	/** FULL waits for the disk with every commit, NORMAL only when the write-ahead log is folded in. */
+	#waitForDisk(durability: Durability): void {
+		if (durability === this.#durability) return;
+		this.#opened().exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+		this.#durability = durability;
+	}
+
 	#transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', work: () => Result): Result {
-		this.#open();
+		this.#opened();
 		this.#begin(begin);
 		try {
 			const result = work();
@@ -139,7 +141,7 @@ export class Database {
 		}
 	}
 
-	#open(): DatabaseSync {
+	#opened(): DatabaseSync {
 		if (this.#connection) return this.#connection;
 		throw this.#isClosed
 			? new HoldfastError('CLOSED', `the store ${this.file} is closed`)
@@ -152,8 +154,13 @@ function connect(file: string): DatabaseSync {
 	const connection = new DatabaseSync(file);
 	try {
 		connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+		// Before anything is written, so that a file which is not ours is not turned into one with a log.
+		checkVersion(connection, file);
+		useWriteAheadLog(connection, file);
 		migrate(connection, file);
-		connection.exec('PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY');
+		connection.exec(
+			'PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY',
+		);
 		// Only macOS knows it: without it a power cut can lose what fsync has confirmed.
 		connection.exec('PRAGMA fullfsync = ON');
 		return connection;
@@ -161,6 +168,12 @@ function connect(file: string): DatabaseSync {
 		connection.close();
 		throw error;
 	}
+}
+
+function useWriteAheadLog(connection: DatabaseSync, file: string): void {
+	const mode = connection.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+	if (mode !== 'wal')
+		throw new HoldfastError('STORE_UNUSABLE', `${file} cannot be used: its file system has no shared memory`);
 }
 
 /** Tasks carry what people asked for and were answered, so nobody else may read the file. */

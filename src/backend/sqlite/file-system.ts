@@ -43,10 +43,16 @@ export function networkMountOf(path: string, mountInfo: string): NetworkMount | 
 	for (const line of mountInfo.split('\n')) {
 		const mount = parseMount(line);
 		// The longest mount point wins; of two at one place, the later one hides the earlier.
-		if (mount && isBelow(path, mount.mountPoint) && mount.mountPoint.length >= (found?.mountPoint.length ?? 0))
+		if (
+			mount &&
+			isBelow(path, mount.mountPoint) &&
+			mount.mountPoint.length >= (found?.mountPoint.length ?? 0)
+		)
 			found = mount;
 	}
-	return found && isNetwork(found.type, found.options) ? { mountPoint: found.mountPoint, type: found.type } : null;
+	return found && isNetwork(found.type, found.options)
+		? { mountPoint: found.mountPoint, type: found.type }
+		: null;
 }
 
 /** A line is `id parent device root mountPoint options [tags…] - type source superOptions`. */
@@ -60,7 +66,9 @@ function parseMount(line: string): { mountPoint: string; type: string; options: 
 
 /** The kernel writes blanks and backslashes in paths as octal numbers. */
 function unescape(mountPoint: string): string {
-	return mountPoint.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+	return mountPoint.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+		String.fromCharCode(Number.parseInt(octal, 8)),
+	);
 }
 
 function isBelow(path: string, mountPoint: string): boolean {

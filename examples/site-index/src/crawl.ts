@@ -1,0 +1,399 @@
+/**
+ * One run over a site, from wherever the store says it stands: it can be killed at any point and started again
+ * with the same task id, and goes on with what is still queued.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { normalAddress, originOf } from './address.ts';
+import { type Answer, Fetcher } from './fetcher.ts';
+import { HostGate } from './host-gate.ts';
+import type { CrawlOptions } from './options.ts';
+import { Robots } from './robots.ts';
+import type { Found, PageKind, PageState, QueuedPage, Run } from './site-store.ts';
+import type { IndexThreads } from './threads.ts';
+
+export interface Progress {
+	readonly visited: number;
+	readonly known: number;
+	readonly message: string;
+}
+
+export interface CrawlPorts {
+	readonly threads: IndexThreads;
+	readonly signal: AbortSignal;
+	readonly allowPrivate: boolean;
+	readonly onProgress?: (progress: Progress) => void;
+	/** Asked once when the site turns out larger than `askAbove`: how many pages to read, all of them when true. */
+	readonly confirm?: (known: number) => Promise<boolean | number>;
+	readonly now?: () => number;
+	readonly sleep?: (durationMs: number, signal: AbortSignal) => Promise<void>;
+}
+
+export interface CrawlOutcome {
+	readonly siteId: number;
+	readonly refresh: boolean;
+	/** Whether the run ended at a limit with addresses still unread. */
+	readonly stoppedAtLimit: boolean;
+}
+
+interface Work {
+	readonly page: QueuedPage;
+	readonly kind: PageKind;
+	readonly origin: string;
+	tries: number;
+	notBefore: number;
+}
+
+const mostTries = 6;
+const firstSetBackMs = 1_000;
+const deepestSitemap = 3;
+const longestRobots = 500_000;
+const longestRobotsWaitMs = 60_000;
+const window = 256;
+const robotsKeptMs = 24 * 60 * 60_000;
+const pageTypes = /^(text\/(html|plain|markdown|x-rst)|application\/xhtml\+xml)$/u;
+
+const usualSleep = async (durationMs: number, signal: AbortSignal): Promise<void> => {
+	await wait(durationMs, undefined, { signal });
+};
+
+export const crawl = async (
+	taskId: string,
+	owner: string,
+	options: CrawlOptions,
+	ports: CrawlPorts,
+): Promise<CrawlOutcome> => {
+	const now = ports.now ?? Date.now;
+	const run = await ports.threads.store.call('begin', taskId, owner, options, now());
+	const site = new SiteCrawl(run, options, ports);
+	try {
+		return await site.run();
+	} finally {
+		await site.close();
+	}
+};
+
+class SiteCrawl {
+	readonly #run: Run;
+	readonly #options: CrawlOptions;
+	readonly #ports: CrawlPorts;
+	readonly #now: () => number;
+	readonly #sleep: (durationMs: number, signal: AbortSignal) => Promise<void>;
+	readonly #fetcher: Fetcher;
+	readonly #robots = new Map<string, Promise<Robots>>();
+	readonly #gates = new Map<string, HostGate>();
+	readonly #inHand = new Set<Promise<void>>();
+	// Aborted when the caller aborts and when one page's handling fails, so that nothing goes on behind an error.
+	readonly #stop = new AbortController();
+	readonly #signal: AbortSignal;
+	#ready: Work[] = [];
+	#later: Work[] = [];
+	#cursor = 0;
+	#visited: number;
+	#reading = 0;
+	#known: number;
+	#limit: number | undefined;
+	#asked = false;
+	#changed = Promise.withResolvers<void>();
+
+	constructor(run: Run, options: CrawlOptions, ports: CrawlPorts) {
+		this.#run = run;
+		this.#options = options;
+		this.#ports = ports;
+		this.#now = ports.now ?? Date.now;
+		this.#sleep = ports.sleep ?? usualSleep;
+		this.#signal = AbortSignal.any([ports.signal, this.#stop.signal]);
+		this.#visited = run.visited;
+		this.#known = run.known;
+		this.#limit = run.pageLimit;
+		this.#fetcher = new Fetcher({
+			userAgent: options.userAgent,
+			maxBytes: options.maxBytesPerPage,
+			timeoutMs: options.requestTimeoutMs,
+			allowPrivate: ports.allowPrivate,
+			perHost: options.perHost,
+		});
+	}
+
+	async run(): Promise<CrawlOutcome> {
+		const { runId, siteId, refresh, finished } = this.#run;
+		const { store } = this.#ports.threads;
+		if (!finished) {
+			await this.#seed();
+			await this.#drain('sitemap');
+			await this.#drain('page');
+			await store.call('finish', runId, this.#now());
+		}
+		const left = await store.call('take', siteId, 'page', 0, 1);
+		return { siteId, refresh, stoppedAtLimit: left.length > 0 };
+	}
+
+	async close(): Promise<void> {
+		this.#stop.abort(new Error('the crawl has ended'));
+		await Promise.allSettled(this.#inHand);
+		await this.#fetcher.close();
+	}
+
+	async #seed(): Promise<void> {
+		const { startAddress } = this.#options;
+		const robots = await this.#robotsOf(originOf(startAddress));
+		const named = [...robots.sitemaps, '/sitemap.xml'].map((address) => normalAddress(address, startAddress));
+		const sitemaps = new Set(named.filter((address) => address !== undefined));
+		await this.#admit([
+			{ address: startAddress, kind: 'page', depth: 0 },
+			...[...sitemaps].map((address) => ({ address, kind: 'sitemap' as const, depth: 0 })),
+		]);
+	}
+
+	async #admit(found: readonly Found[]): Promise<void> {
+		if (found.length === 0) return;
+		const { store } = this.#ports.threads;
+		this.#known += await store.call('admit', this.#run.siteId, found, this.#options.startAddress, this.#now());
+	}
+
+	/** Works until nothing of a kind is queued, or the limit is reached. */
+	async #drain(kind: PageKind): Promise<void> {
+		this.#cursor = 0;
+		this.#ready = [];
+		this.#later = [];
+		for (;;) {
+			this.#signal.throwIfAborted();
+			if (kind === 'page') await this.#askAboutSize();
+			if (this.#ready.length < this.#options.inFlight) await this.#refill(kind);
+			const waitMs = this.#launch();
+			if (this.#inHand.size === 0 && waitMs === undefined) return;
+			await this.#nextChange(waitMs);
+		}
+	}
+
+	async #refill(kind: PageKind): Promise<void> {
+		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, window);
+		this.#cursor = pages.at(-1)?.id ?? this.#cursor;
+		for (const page of pages) this.#ready.push({ page, kind, origin: originOf(page.address), tries: 0, notBefore: 0 });
+	}
+
+	/** Starts all that may start; tells how long until more may, when something but its time is in the way. */
+	#launch(): number | undefined {
+		const now = this.#now();
+		let waitMs: number | undefined;
+		const due = this.#later.filter((work) => work.notBefore <= now);
+		for (const work of this.#later) if (work.notBefore > now) waitMs = Math.min(waitMs ?? Infinity, work.notBefore - now);
+		this.#later = this.#later.filter((work) => work.notBefore > now);
+		const candidates = [...due, ...this.#ready];
+		const left: Work[] = [];
+		const closed = new Set<string>();
+		for (const [at, work] of candidates.entries()) {
+			if (this.#inHand.size >= this.#options.inFlight) {
+				left.push(...candidates.slice(at));
+				break;
+			}
+			if (work.kind === 'page' && this.#visited + this.#reading >= (this.#limit ?? Infinity)) {
+				// What is in hand may still turn out not to count; once it is empty, the limit is reached for good.
+				if (this.#inHand.size === 0) return undefined;
+				left.push(...candidates.slice(at));
+				break;
+			}
+			if (closed.has(work.origin)) left.push(work);
+			else {
+				const gate = this.#gates.get(work.origin);
+				const gateMs = gate === undefined ? 0 : gate.waitMs(now);
+				if (gateMs === 0) this.#start(work, gate);
+				else {
+					closed.add(work.origin);
+					left.push(work);
+					if (gateMs !== undefined) waitMs = Math.min(waitMs ?? Infinity, gateMs);
+				}
+			}
+		}
+		this.#ready = left;
+		return waitMs;
+	}
+
+	#start(work: Work, gate: HostGate | undefined): void {
+		// The first address of a host starts alone: its robots.txt decides how the others may follow.
+		const opened = gate ?? this.#gate(work.origin, 0);
+		opened.enter(this.#now());
+		if (work.kind === 'page') this.#reading += 1;
+		const job = this.#visit(work)
+			.catch((error: unknown) => this.#stop.abort(error))
+			.finally(() => {
+				if (work.kind === 'page') this.#reading -= 1;
+				this.#inHand.delete(job);
+				this.#changed.resolve();
+			});
+		this.#inHand.add(job);
+	}
+
+	async #nextChange(waitMs: number | undefined): Promise<void> {
+		if (waitMs === undefined) await this.#changed.promise;
+		else {
+			const woken = new AbortController();
+			const timer = this.#sleep(waitMs, AbortSignal.any([this.#signal, woken.signal])).catch(() => undefined);
+			await Promise.race([this.#changed.promise, timer]);
+			woken.abort();
+		}
+		this.#changed = Promise.withResolvers();
+	}
+
+	async #askAboutSize(): Promise<void> {
+		const { askAbove } = this.#options;
+		const { confirm, threads } = this.#ports;
+		if (this.#asked || confirm === undefined || askAbove === undefined || this.#known <= askAbove) return;
+		this.#asked = true;
+		const answer = await confirm(this.#known);
+		if (answer === true) return;
+		this.#limit = Math.min(this.#limit ?? Infinity, answer === false ? askAbove : answer);
+		await threads.store.call('limit', this.#run.runId, this.#limit);
+	}
+
+	async #visit(work: Work): Promise<void> {
+		const { page, kind } = work;
+		const { store } = this.#ports.threads;
+		const { runId, refresh } = this.#run;
+		const gate = this.#gate(work.origin, 0);
+		let answer: Answer;
+		try {
+			const robots = await this.#robotsOf(work.origin);
+			if (!robots.allows(page.address)) {
+				await store.call('settle', page.id, runId, 'skipped', 'robots.txt asks not to read it');
+				return;
+			}
+			const { changedAt, fetchedAt, hash } = page;
+			if (refresh && hash !== undefined && changedAt !== undefined && changedAt < (fetchedAt ?? 0)) {
+				await this.#count(await store.call('unchanged', page.id, runId, this.#now(), false));
+				return;
+			}
+			// Without the page's content nothing may be left out: a page that is not indexed is asked for in full.
+			const { etag, lastModified } = hash === undefined || kind === 'sitemap' ? {} : page;
+			const types = kind === 'page' ? { types: pageTypes } : {};
+			answer = await this.#fetcher.get({ address: page.address, etag, lastModified, ...types }, this.#signal, this.#now);
+		} finally {
+			gate.leave();
+			this.#changed.resolve();
+		}
+		if (answer.kind === 'busy' || answer.kind === 'failed') return this.#setBack(work, answer, gate);
+		gate.calm();
+		if (answer.kind === 'body') return kind === 'page' ? this.#keep(page, answer) : this.#keepSitemap(page, answer);
+		if (answer.kind === 'unchanged') return this.#count(await store.call('unchanged', page.id, runId, this.#now(), true));
+		if (answer.kind === 'redirect') return this.#redirect(work, answer.location);
+		if (answer.kind === 'unwanted')
+			return store.call('settle', page.id, runId, 'skipped', `no page but ${answer.contentType}`);
+		const gone = answer.status === 404 || answer.status === 410;
+		await store.call('settle', page.id, runId, gone ? 'gone' : 'failed', `the server answered ${answer.status}`);
+	}
+
+	async #keep(page: QueuedPage, answer: Answer & { kind: 'body' }): Promise<void> {
+		const { threads } = this.#ports;
+		const { runId, siteId } = this.#run;
+		const bytes = answer.body.byteLength;
+		const { body, contentType, etag, lastModified, cut } = answer;
+		const { state, added } = await threads.read((reader) =>
+			reader.move([body.buffer], 'keep', {
+				...{ pageId: page.id, runId, siteId, address: page.address, depth: page.depth, at: this.#now() },
+				...{ body, contentType, etag, lastModified, cut, bytes },
+			}),
+		);
+		this.#known += added;
+		this.#count(state);
+		// Not waited for: what is not searchable yet is stored all the same.
+		threads.store.call('index', false).catch((error: unknown) => this.#stop.abort(error));
+	}
+
+	async #keepSitemap(page: QueuedPage, answer: Answer & { kind: 'body' }): Promise<void> {
+		const { threads } = this.#ports;
+		const { pages, sitemaps } = await threads.read((reader) =>
+			reader.move([answer.body.buffer], 'sitemap', answer.body, answer.contentType),
+		);
+		await this.#admit([
+			...pages.map(({ address, changedAt }) => ({ address, kind: 'page' as const, depth: 1, changedAt })),
+			...(page.depth < deepestSitemap ? sitemaps : []).flatMap((address) => {
+				const normal = normalAddress(address, page.address);
+				return normal === undefined ? [] : [{ address: normal, kind: 'sitemap' as const, depth: page.depth + 1 }];
+			}),
+		]);
+		await threads.store.call('settle', page.id, this.#run.runId, 'indexed', undefined);
+	}
+
+	async #redirect({ page, kind }: Work, location: string): Promise<void> {
+		const { store } = this.#ports.threads;
+		const { runId, siteId } = this.#run;
+		if (kind === 'page') {
+			this.#known += await store.call('redirect', siteId, page, runId, location, this.#now());
+			return;
+		}
+		const address = normalAddress(location, page.address);
+		if (address !== undefined && page.depth < deepestSitemap)
+			await this.#admit([{ address, kind: 'sitemap', depth: page.depth + 1 }]);
+		await store.call('settle', page.id, runId, 'redirected', undefined);
+	}
+
+	/** Puts an address back for later, the whole host's when the host asked for it. */
+	async #setBack(work: Work, answer: Answer & { kind: 'busy' | 'failed' }, gate: HostGate): Promise<void> {
+		work.tries += 1;
+		const reason = answer.kind === 'busy' ? `the server answered ${answer.status}` : answer.reason;
+		const again = answer.kind === 'busy' || answer.again;
+		if (!again || work.tries >= (work.kind === 'page' ? mostTries : 2)) {
+			await this.#ports.threads.store.call('settle', work.page.id, this.#run.runId, 'failed', reason);
+			return;
+		}
+		const whole = answer.kind === 'busy' && (answer.status === 429 || answer.status === 503);
+		if (whole) gate.backOff(this.#now(), answer.retryAfterMs);
+		else work.notBefore = this.#now() + firstSetBackMs * 2 ** (work.tries - 1);
+		this.#later.push(work);
+	}
+
+	#count(state: PageState): void {
+		if (state !== 'indexed' && state !== 'duplicate') return;
+		this.#visited += 1;
+		const total = Math.min(this.#known, this.#limit ?? Infinity);
+		this.#ports.onProgress?.({
+			visited: this.#visited,
+			known: this.#known,
+			message: `Crawling page ${this.#visited} of ${total}`,
+		});
+	}
+
+	#gate(origin: string, delayMs: number): HostGate {
+		let gate = this.#gates.get(origin);
+		if (gate === undefined) {
+			gate = new HostGate({ atOnce: this.#options.perHost, delayMs });
+			this.#gates.set(origin, gate);
+		}
+		return gate;
+	}
+
+	#robotsOf(origin: string): Promise<Robots> {
+		let robots = this.#robots.get(origin);
+		if (robots === undefined) {
+			robots = this.#readRobots(origin);
+			this.#robots.set(origin, robots);
+		}
+		return robots;
+	}
+
+	async #readRobots(origin: string): Promise<Robots> {
+		const { store } = this.#ports.threads;
+		const { siteId } = this.#run;
+		const kept = await store.call('robots', siteId, origin, this.#now() - robotsKeptMs);
+		const text = kept === undefined ? await this.#fetchRobots(origin) : kept.text;
+		if (kept === undefined) await store.call('keepRobots', siteId, origin, text, this.#now());
+		const robots = new Robots(origin, text, this.#options.userAgent);
+		this.#gate(origin, robots.delayMs).keepApart(robots.delayMs);
+		return robots;
+	}
+
+	/** The file, '' when the host has none, nothing when it cannot be had: then nothing on the host may be read. */
+	async #fetchRobots(origin: string): Promise<string | undefined> {
+		let address = `${origin}/robots.txt`;
+		for (let tries = 0; tries < mostTries; tries += 1) {
+			const answer = await this.#fetcher.get({ address }, this.#signal, this.#now);
+			if (answer.kind === 'body') return new TextDecoder().decode(answer.body.subarray(0, longestRobots));
+			if (answer.kind === 'redirect') address = normalAddress(answer.location, address) ?? address;
+			else if (answer.kind === 'busy' || (answer.kind === 'failed' && answer.again)) {
+				if (tries === mostTries - 1) return undefined;
+				const asked = answer.kind === 'busy' ? answer.retryAfterMs : undefined;
+				await this.#sleep(Math.min(asked ?? firstSetBackMs * 2 ** tries, longestRobotsWaitMs), this.#signal);
+			} else return answer.kind === 'failed' ? undefined : '';
+		}
+		return '';
+	}
+}

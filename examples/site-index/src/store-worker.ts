@@ -1,0 +1,13 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { SiteStore } from './site-store.ts';
+import { answerCalls } from './worker-calls.ts';
+
+export interface StoreWorkerData {
+	readonly file: string;
+	/** Where the reading threads hand in their pages. */
+	readonly readers: readonly MessagePort[];
+}
+
+const { file, readers } = workerData as StoreWorkerData;
+const store = new SiteStore(file);
+if (parentPort !== null) for (const port of [parentPort, ...readers]) answerCalls(port, store);

@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Fixture, overHttp, overStdio, ROUTES } from '../support/fixture-server.ts';
+import { eventually } from '../support/wire.ts';
+
+let fixture: Fixture | undefined;
+
+afterEach(async () => {
+	await fixture?.close();
+	fixture = undefined;
+});
+
+const all = { principal: null, statuses: null, limit: 10, cursor: null } as const;
+
+describe.each(ROUTES)('a call that is held, through %s', (_name, open) => {
+	it('is answered with the result when its task ends', async () => {
+		fixture = await open();
+		const { wire, control } = fixture;
+		const answer = wire.request('tools/call', { name: 'slow', arguments: { gate: 'a' } }, { declare: false });
+		await eventually(() => expect(control.log).toContain('slow a'));
+		control.open('a', 'at last');
+		expect((await answer).result).toMatchObject({
+			resultType: 'complete',
+			content: [{ type: 'text', text: 'at last' }],
+		});
+	});
+
+	it('leaves no task when it ends at once', async () => {
+		fixture = await open();
+		const { wire, backend } = fixture;
+		await wire.request('tools/call', { name: 'quick', arguments: {} }, { declare: false });
+		expect((await backend.store.list(all)).records).toEqual([]);
+	});
+
+	it('brings the questions of its task to the client and the answers back', async () => {
+		fixture = await open();
+		const { wire } = fixture;
+		const params = { name: 'asking', arguments: { keys: ['one', 'two'] } };
+		const asked = await wire.request('tools/call', params, { declare: false });
+		expect(asked.result?.['resultType']).toBe('input_required');
+		expect(Object.keys(asked.result?.['inputRequests'] ?? {})).toEqual(['one', 'two']);
+		const answered = await wire.request(
+			'tools/call',
+			{
+				...params,
+				requestState: asked.result?.['requestState'] ?? '',
+				inputResponses: { one: { action: 'decline' }, two: { action: 'cancel' } },
+			},
+			{ declare: false },
+		);
+		expect(JSON.stringify(answered.result?.['content'])).toContain('decline');
+	});
+
+	// FAULT: a `forbidden` call is never kept, and a retry of a task that is not stored is found by nobody.
+	it.fails('is entered again after a thrown error also where tasks are forbidden', async () => {
+		fixture = await open();
+		const { wire, control } = fixture;
+		void wire.request('tools/call', { name: 'forbidden_retrying', arguments: {} });
+		await eventually(() => expect(control.log).toContain('entered 2'), 3_000);
+	});
+});
+
+describe('the client of a held call goes away', () => {
+	const held = async (open: typeof overHttp | typeof overStdio) => {
+		fixture = await open();
+		const { wire, backend, control } = fixture;
+		wire
+			.request('tools/call', { name: 'slow', arguments: { gate: 'a' } }, { declare: false })
+			.catch(() => {});
+		await eventually(async () => expect((await backend.store.list(all)).records).toHaveLength(1));
+		await wire.close();
+		// Whatever follows from the close has happened once another client was served.
+		return { backend, control };
+	};
+
+	it('T41: over HTTP, and the work goes on', async () => {
+		const { backend, control } = await held(overHttp);
+		control.open('a');
+		await eventually(async () =>
+			expect((await backend.store.list(all)).records[0]).toMatchObject({
+				status: 'completed',
+				cancelRequestedAtMs: null,
+			}),
+		);
+	});
+
+	// FAULT: hold() takes every abort on stdio for a cancel, the end of the connection among them.
+	it.fails('T41: over stdio, and the work goes on', async () => {
+		const { backend, control } = await held(overStdio);
+		control.open('a');
+		await eventually(async () =>
+			expect((await backend.store.list(all)).records[0]?.status).toBe('completed'),
+		);
+		expect((await backend.store.list(all)).records[0]?.cancelRequestedAtMs).toBeNull();
+	});
+});

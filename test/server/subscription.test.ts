@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { memory } from '../../src/backend/memory/index.ts';
+import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
+import { Subscription } from '../../src/server/subscription.ts';
+import { FakeClock, settle } from '../../src/testing/fake-clock.ts';
+import { gate, MINUTE_MS, SECOND_MS, startRig, text, withStore } from '../support/engine-rig.ts';
+import { overHttp, overStdio } from '../support/fixture-server.ts';
+import { WireRefusal } from '../support/wire.ts';
+
+const statusOf = ({ params }: JsonObject): unknown => isJsonObject(params) && params['status'];
+
+async function subscribed(options: { readonly deaf?: boolean; readonly send?: () => Promise<void> } = {}) {
+	const clock = new FakeClock();
+	const backend = memory({ time: clock });
+	const done = gate();
+	let failing = false;
+	const rig = startRig({
+		clock,
+		backend,
+		tools: { build: () => done.opened.then(() => text('built')) },
+	});
+	const taskId = await rig.begin('build');
+	const other = rig.second({
+		concurrency: 0,
+		backend: {
+			...withStore(backend, (store) => ({
+				get: (id) => (failing ? Promise.reject(new Error('disk')) : store.get(id)),
+			})),
+			...(options.deaf && { signals: { publish: () => {}, subscribe: () => () => {} } }),
+		},
+	});
+	const seen: JsonObject[] = [];
+	const subscription = await Subscription.open(
+		{ id: 'listen-1', taskIds: [taskId], principal: 'alice', engine: other.engine },
+		async (notification) => {
+			seen.push(notification);
+			await options.send?.();
+		},
+	);
+	subscription.start();
+	await settle();
+	return {
+		rig,
+		seen,
+		done,
+		subscription,
+		fail: (now: boolean) => {
+			failing = now;
+		},
+	};
+}
+
+describe('a subscription', () => {
+	it('T52: begins with every task as it is and tells each change', async () => {
+		const { seen, done } = await subscribed();
+		done.open();
+		await settle();
+		expect(seen.map(statusOf)).toEqual(['working', 'completed']);
+	});
+
+	it('gives a slow reader the latest state instead of a backlog', async () => {
+		const reader = gate();
+		const { rig, seen, done } = await subscribed({ send: () => reader.opened });
+		await rig.clock.advance(MINUTE_MS);
+		done.open();
+		await settle();
+		expect(seen).toHaveLength(1);
+		reader.open();
+		await settle();
+		expect(seen.map(statusOf)).toEqual(['working', 'completed']);
+	});
+
+	it('tells nothing after it was closed', async () => {
+		const { seen, done, subscription } = await subscribed();
+		subscription.close();
+		done.open();
+		await settle();
+		expect(seen).toHaveLength(1);
+	});
+
+	// FAULT: Subscription has no backstop: a change of which this process was never told is never sent.
+	it.fails('tells a change also when this process was not told of it', async () => {
+		const { rig, seen, done } = await subscribed({ deaf: true });
+		done.open();
+		await rig.clock.advance(5 * SECOND_MS);
+		expect(seen.map(statusOf)).toEqual(['working', 'completed']);
+	});
+
+	// FAULT: Subscription.#tell swallows a failed read and does not come back to it.
+	it.fails('tells a change also when it could not be read at first', async () => {
+		const { rig, seen, done, fail } = await subscribed();
+		fail(true);
+		done.open();
+		await settle();
+		fail(false);
+		await rig.clock.advance(5 * SECOND_MS);
+		expect(seen.map(statusOf)).toEqual(['working', 'completed']);
+	});
+});
+
+describe('listen streams', () => {
+	// FAULT: HttpListen counts a stream only after it awaited the store, so many at once pass the limit.
+	it.fails('are limited also when many are opened at once', async () => {
+		const opening = gate();
+		let slow = false;
+		const backend = withStore(memory(), (store) => ({
+			get: async (id) => {
+				if (slow) await opening.opened;
+				return store.get(id);
+			},
+		}));
+		const fixture = await overHttp({ backend, listen: { maxListenStreams: 2 } });
+		try {
+			const made = await fixture.wire.request('tools/call', { name: 'slow', arguments: { gate: 'a' } });
+			slow = true;
+			const outcomes = Array.from({ length: 6 }, () =>
+				fixture.wire.listen([made.result?.['taskId']]).then(
+					() => 'open',
+					(error: unknown) => (error instanceof WireRefusal ? 'refused' : error),
+				),
+			);
+			// A request that is answered without the store has passed all those before it on its own way.
+			await fixture.wire.request('server/discover');
+			await fixture.wire.request('server/discover');
+			opening.open();
+			expect((await Promise.all(outcomes)).filter((outcome) => outcome === 'open')).toHaveLength(2);
+		} finally {
+			await fixture.close();
+		}
+	});
+
+	// FAULT: a rejection in ListeningTransport.#receive breaks the chain of inbound messages for good and is an
+	// unhandled rejection. Skipped, since that ends the test run as it ends a server.
+	it.skip('that fail over stdio are answered with an internal error, and the connection goes on', async () => {
+		let failing = false;
+		const backend = withStore(memory(), (store) => ({
+			get: (id) => (failing ? Promise.reject(new Error('disk at /var/lib')) : store.get(id)),
+		}));
+		const fixture = await overStdio({ backend });
+		const made = await fixture.wire.request('tools/call', { name: 'slow', arguments: { gate: 'a' } });
+		const taskId = made.result?.['taskId'] ?? '';
+		failing = true;
+		const refusal = await fixture.wire.listen([taskId]).catch((error: unknown) => error);
+		expect(refusal).toBeInstanceOf(WireRefusal);
+		expect(JSON.stringify(refusal)).not.toContain('/var/lib');
+		failing = false;
+		expect((await fixture.wire.request('tasks/get', { taskId })).result).toMatchObject({ status: 'working' });
+		await fixture.close();
+	});
+});
