@@ -100,6 +100,8 @@ export interface TaskRecord {
 	readonly retries: number;
 	/** How many workers in a row died or vanished while they ran it. */
 	readonly crashes: number;
+	/** Since when no worker that claimed it knew its tool; null when the last one did. */
+	readonly releasedSinceMs: number | null;
 	readonly lease: Lease | null;
 	/** When a worker may claim it; null while it is leased, waits for input, or has ended. */
 	readonly runAtMs: number | null;

@@ -14,7 +14,8 @@ const MIN_INTERVAL_MS = 250;
 const JITTER = 0.1;
 
 const FIRST_BACKOFF_MS = 500;
-const MAX_BACKOFF_MS = 30_000;
+/** Short, since in an outage one request per back-off is all that a connection sends. */
+const MAX_BACKOFF_MS = 10_000;
 
 /** When a new task is asked for the first time: within half a second, whatever its interval. */
 export function firstPollMs(random: Random): number {
@@ -33,7 +34,7 @@ export function nextPollMs(pollIntervalMs: number | undefined, ageMs: number, ra
 
 /**
  * How long to leave a server alone after `failures` failures in a row, the first being 1: doubling from 0.5 s to
- * 30 s, half of it at random, never less than what the server asked for.
+ * 10 s, half of it at random, never less than what the server asked for.
  */
 export function backoffMs(failures: number, retryAfterMs: number | undefined, random: Random): number {
 	const fullMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 20));

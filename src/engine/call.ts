@@ -3,9 +3,6 @@ import type { Clock } from './clock.ts';
 import type { Running } from './runner.ts';
 import type { Watch } from './watch.ts';
 
-/** How often a waiter looks by itself, in case a signal was lost. */
-const BACKSTOP_MS = 1_000;
-
 /** One `tools/call` while the server decides how to answer it: the task may run here, elsewhere, or wait. */
 export class Call {
 	readonly taskId: string;
@@ -49,9 +46,9 @@ export class Call {
 		return this.#running?.task.stored ?? true;
 	}
 
-	/** Makes the handler stop. Only for a call that was never kept. */
-	abandon(reason: string): void {
-		this.#running?.run.abort(reason);
+	/** Cancels a call that was never kept: its handler's signal fires, and it is abandoned after its grace time. */
+	async abandon(): Promise<void> {
+		await this.#running?.task.apply({ type: 'cancel' });
 	}
 
 	/**
@@ -74,21 +71,13 @@ export class Call {
 					(error: unknown) => end(() => reject(error)),
 				);
 			};
-			let cancelBackstop = (): void => {};
-			const backstop = (): void => {
-				cancelBackstop = this.#clock.after(BACKSTOP_MS, () => {
-					backstop();
-					look();
-				});
-			};
 			const giveUp = (): void => end(() => resolve(undefined));
-			ends.push(this.#watch.on(this.taskId, look), () => cancelBackstop());
+			ends.push(this.#watch.on(this.taskId, look));
 			if (this.#running) ends.push(this.#running.task.onChange(look));
 			if (waitMs !== null) ends.push(this.#clock.after(waitMs, giveUp));
 			signal?.addEventListener('abort', giveUp, { once: true });
 			ends.push(() => signal?.removeEventListener('abort', giveUp));
 			if (signal?.aborted) return giveUp();
-			backstop();
 			look();
 		});
 	}

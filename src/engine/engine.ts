@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Backend } from '../backend/backend.ts';
-import type { TaskPolicy, TaskRecord } from '../backend/record.ts';
-import type { TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
+import type { TaskDetails, TaskPolicy, TaskRecord } from '../backend/record.ts';
+import type { CreateOutcome, TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { InputCapabilities } from '../protocol/capabilities.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
@@ -56,7 +56,7 @@ export class Engine {
 
 	constructor(deps: EngineDeps) {
 		this.#deps = deps;
-		this.watch = new Watch(deps.backend.signals);
+		this.watch = new Watch(deps.backend.signals, deps.clock);
 		this.#writer = new TaskWriter(deps.backend, deps.clock);
 		this.#runner = new Runner({
 			...deps,
@@ -100,16 +100,20 @@ export class Engine {
 	 * @throws IDEMPOTENCY_CONFLICT, TASK_LIMIT, STORE_UNUSABLE
 	 */
 	async call(call: TaskCall): Promise<Call> {
-		const room = this.#runner.hasRoom;
-		const record = this.#newRecord(call, room);
+		const slot = this.#runner.reserve();
+		const record = this.#newRecord(call, slot !== undefined);
 		const details = { record, arguments: call.arguments, prepared: call.prepared, steps: [] };
-		if (room && !call.keepFirst && call.idempotencyKey === null)
-			return this.#callTo(record, this.#runner.begin(details, false));
-		const outcome = await this.#deps.backend.store.create(details, this.#deps.limits);
-		if (outcome.kind === 'exists') return this.#join(outcome.record, record);
-		if (outcome.kind === 'limit') throw limitError(outcome);
-		this.#writer.tell(record);
-		return this.#callTo(record, room ? this.#runner.begin(details, true) : undefined);
+		try {
+			if (slot && !call.keepFirst && call.idempotencyKey === null)
+				return this.#callTo(record, await slot.begin(details, false));
+			const outcome = await this.#create(details);
+			if (outcome.kind === 'exists') return this.#join(outcome.record, record);
+			if (outcome.kind === 'limit') throw limitError(outcome);
+			this.#writer.tell(record);
+			return this.#callTo(record, await slot?.begin(details, true));
+		} finally {
+			slot?.release();
+		}
 	}
 
 	/** A call that waits for a task which is there already, run here or elsewhere. */
@@ -126,7 +130,7 @@ export class Engine {
 		const record =
 			taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
 		if (!record || record.principal !== principal || isExpired(record, this.nowMs())) throw notFound();
-		return record;
+		return this.#withLatestNote(record);
 	}
 
 	/**
@@ -163,6 +167,15 @@ export class Engine {
 		}
 	}
 
+	/** With the handler's last words, where it runs here and they are not stored yet. */
+	#withLatestNote(record: TaskRecord): TaskRecord {
+		const running = this.#runner.find(record.taskId);
+		const statusMessage = running?.run.unstoredText;
+		return running && statusMessage !== undefined && record.lease?.token === running.task.token
+			? { ...record, progress: running.run.note, statusMessage, lastUpdatedAtMs: this.nowMs() }
+			: record;
+	}
+
 	/** Whether the task is not overdue any more. */
 	async #sweepOne(taskId: string): Promise<boolean> {
 		const { store } = this.#deps.backend;
@@ -172,6 +185,15 @@ export class Engine {
 		// What runs here renews its own lease, however late the timers of a busy process are.
 		if (this.#runner.find(taskId)) return false;
 		return (await this.#writer.apply(taskId, { type: 'sweep' }, record)).refusal === undefined;
+	}
+
+	/** Creates; a task with the same idempotency key whose retention is over makes room first. */
+	async #create(details: TaskDetails): Promise<CreateOutcome> {
+		const { store } = this.#deps.backend;
+		const outcome = await store.create(details, this.#deps.limits);
+		if (outcome.kind !== 'exists' || !isExpired(outcome.record, this.nowMs())) return outcome;
+		await store.remove(outcome.record.taskId, outcome.record.revision);
+		return store.create(details, this.#deps.limits);
 	}
 
 	#callTo(record: TaskRecord, running: ReturnType<Runner['find']>, joined = false): Call {
@@ -213,6 +235,7 @@ export class Engine {
 			attempt: leased ? 1 : 0,
 			retries: 0,
 			crashes: 0,
+			releasedSinceMs: null,
 			lease: leased ? this.#runner.newLease() : null,
 			runAtMs: leased ? null : nowMs,
 			dueAtMs: 0,

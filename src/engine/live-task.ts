@@ -60,9 +60,14 @@ export class LiveTask {
 		return () => void this.#listeners.delete(listener);
 	}
 
-	/** Applies an event, one at a time; before the task is stored, in memory only. */
-	apply(event: TaskEvent): Promise<Applied> {
+	/**
+	 * Applies an event, one at a time; before the task is stored, in memory only. An event that is given as a
+	 * function is decided upon when its turn comes; undefined changes nothing.
+	 */
+	apply(given: TaskEvent | (() => TaskEvent | undefined)): Promise<Applied> {
 		return this.#inTurn(async () => {
+			const event = typeof given === 'function' ? given() : given;
+			if (!event) return { record: this.#record, refusal: 'unchanged' };
 			if (this.#stored) {
 				const applied = await this.#deps.writer.apply(this.taskId, event, this.#renewed());
 				if (applied.record) this.#show(applied.record);
@@ -102,21 +107,32 @@ export class LiveTask {
 		return this.#steps.has(name) ? { value: this.#steps.get(name) ?? null } : undefined;
 	}
 
-	/** Records a finished step. Throws `LEASE_LOST` when the task is not this worker's any more. */
-	saveStep(name: string, value: JsonValue): Promise<void> {
+	/**
+	 * Records a finished step and answers its value; a name that is there already keeps its first one. Throws
+	 * `LEASE_LOST` when the task is not this worker's any more.
+	 */
+	saveStep(name: string, value: JsonValue): Promise<JsonValue> {
 		return this.#inTurn(async () => {
+			const first = this.step(name);
+			if (first) return first.value;
 			const kept =
 				!this.#stored || (await this.#deps.backend.store.saveStep(this.taskId, this.token, { name, value }));
 			if (!kept)
 				throw new HoldfastError('LEASE_LOST', `Task ${this.taskId} was taken over by another worker`);
 			this.#steps.set(name, value);
 			this.#record = { ...this.#record, journalled: true };
+			return value;
 		});
 	}
 
-	/** Reads the record again after another process changed it; undefined when the task is gone. */
-	refresh(): Promise<TaskRecord | undefined> {
+	/**
+	 * Reads the record again after another process changed it; undefined when the task is gone.
+	 *
+	 * @param onRead - called when the read begins: a change that is told from then on needs another one.
+	 */
+	refresh(onRead: () => void): Promise<TaskRecord | undefined> {
 		return this.#inTurn(async () => {
+			onRead();
 			if (!this.#stored) return this.#record;
 			const record = await this.#deps.backend.store.get(this.taskId);
 			if (record && record.revision > this.#record.revision) this.#show(record);

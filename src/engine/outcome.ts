@@ -61,11 +61,8 @@ function toResult(value: unknown): JsonObject | undefined {
 }
 
 function unknownTool(record: TaskRecord, token: string, nowMs: number): TaskEvent {
-	if (
-		nowMs - record.lastUpdatedAtMs < UNKNOWN_TOOL_PATIENCE_MS &&
-		nowMs - record.createdAtMs < UNKNOWN_TOOL_PATIENCE_MS
-	)
-		return { type: 'release', token, runAtMs: nowMs + UNKNOWN_TOOL_PAUSE_MS };
+	if (nowMs - (record.releasedSinceMs ?? nowMs) < UNKNOWN_TOOL_PATIENCE_MS)
+		return { type: 'release', token, runAtMs: nowMs + UNKNOWN_TOOL_PAUSE_MS, isUnknown: true };
 	const message = `No worker has the tool "${record.tool}" any more`;
 	return { type: 'fail', token, error: { code: WIRE_CODES.internalError, message } };
 }

@@ -21,6 +21,9 @@ export type RunExit = 'parked' | 'cancelled' | 'lease_lost' | 'shutdown';
 /** Step names of holdfast's own entries in the journal; a handler's names cannot clash with them. */
 const SLEEP_PREFIX = 'holdfast/sleep:';
 
+/** How long a task counts as young, in milliseconds. */
+const YOUNG_MS = 10_000;
+
 /** One entry of a handler: its context, what it waits for, and how it is left. */
 export class Run implements TaskContext {
 	readonly #task: LiveTask;
@@ -31,7 +34,13 @@ export class Run implements TaskContext {
 	readonly #progressListeners = new Set<() => void>();
 	#left = false;
 	#activeSteps = 0;
-	readonly #waits = new Map<object, number | null>();
+	readonly #steps = new Map<string, Promise<unknown>>();
+	readonly #asked = new Map<string, string>();
+	/** What is waited for: how to look again, and when at the latest. */
+	readonly #waits = new Map<() => void, number | null>();
+	#endedWaits = 0;
+	/** Resolves when an attempt to park is decided; undefined when none is under way. */
+	#parking: Promise<void> | undefined;
 	#cancelPark: (() => void) | undefined;
 	#cancelFlush: (() => void) | undefined;
 	#note: ReturnType<typeof nextProgress> | null;
@@ -80,21 +89,11 @@ export class Run implements TaskContext {
 		return this.#note;
 	}
 
-	async step<T extends JsonValue | void>(name: string, work: () => T | Promise<T>): Promise<T> {
-		const done = this.#task.step(name);
-		if (done) return done.value as T;
-		this.signal.throwIfAborted();
-		this.#activeSteps += 1;
-		this.#stopParking();
-		try {
-			const value = toJson(name, await work());
-			await this.#task.saveStep(name, value);
-			if (this.#task.record.crashes > 0) await this.#task.apply({ type: 'steady', token: this.#task.token });
-			return value as T;
-		} finally {
-			this.#activeSteps -= 1;
-			this.#considerParking();
-		}
+	step<T extends JsonValue | void>(name: string, work: () => T | Promise<T>): Promise<T> {
+		const running = this.#steps.get(name) ?? this.#step(name, work);
+		this.#steps.set(name, running);
+		void running.catch(() => {}).finally(() => this.#steps.delete(name));
+		return running as Promise<T>;
 	}
 
 	requireInput(key: string, question: FormQuestion | UrlQuestion): Promise<ElicitAnswer>;
@@ -103,10 +102,12 @@ export class Run implements TaskContext {
 		key: string,
 		question: FormQuestion | UrlQuestion | InputRequest,
 	): Promise<ElicitAnswer | InputResponse> {
+		const request = asInputRequest(question);
+		if ((this.#asked.get(key) ?? JSON.stringify(request)) !== JSON.stringify(request)) throw keyReused(key);
+		this.#asked.set(key, JSON.stringify(request));
 		const answered = this.#answer(key);
 		if (answered) return answered;
-		this.signal.throwIfAborted();
-		const request = asInputRequest(question);
+		await this.#mayGoOn();
 		if (!canAsk(this.#task.record.inputCapabilities, request))
 			throw new HoldfastError(
 				'INPUT_UNAVAILABLE',
@@ -120,18 +121,16 @@ export class Run implements TaskContext {
 			request,
 			statusMessage,
 		});
-		if (applied.refusal === 'key_reused')
-			throw new HoldfastError(
-				'INPUT_KEY_REUSED',
-				`The input key "${key}" already belongs to another question`,
-			);
+		if (applied.refusal === 'key_reused') throw keyReused(key);
 		return this.#waitFor(null, () => this.#answer(key));
 	}
 
 	async sleep(name: string, durationMs: number): Promise<void> {
+		if (!Number.isFinite(durationMs))
+			throw new HoldfastError('INVALID_OPTION', `sleep("${name}") needs a finite number of milliseconds`);
 		const entry = SLEEP_PREFIX + name;
 		if (!this.#task.step(entry)) {
-			this.signal.throwIfAborted();
+			await this.#mayGoOn();
 			await this.#task.saveStep(entry, this.#clock.nowMs() + Math.max(0, durationMs));
 		}
 		const wakeAtMs = Number(this.#task.step(entry)?.value);
@@ -143,9 +142,15 @@ export class Run implements TaskContext {
 		this.#note = nextProgress(this.#note, note);
 		for (const listener of this.#progressListeners) listener();
 		if (this.#cancelFlush) return;
-		const waitMs = this.#flushedAtMs + this.#progressMs - this.#clock.nowMs();
+		const waitMs = this.#flushedAtMs + this.#flushEveryMs() - this.#clock.nowMs();
 		if (waitMs <= 0) void this.#flush();
 		else this.#cancelFlush = this.#clock.after(waitMs, () => void this.#flush());
+	}
+
+	/** What `statusMessage` will say once the last note is stored; undefined when it is. */
+	get unstoredText(): string | undefined {
+		const note = this.#note;
+		return note === null || this.#left || note === this.#task.record.progress ? undefined : this.#text(note);
 	}
 
 	/** Leaves the handler behind: its signal fires, its waits never end, nothing it does is recorded any more. */
@@ -176,38 +181,64 @@ export class Run implements TaskContext {
 	 */
 	#waitFor<T>(wakeAtMs: number | null, look: () => T | undefined): Promise<T> {
 		return new Promise<T>((resolve, reject) => {
-			const waiting = {};
+			let over = false;
 			let cancelTimer = (): void => {};
-			const done = (): void => {
+			const end = (): void => {
+				over = true;
 				cancelTimer();
 				stopListening();
 				this.signal.removeEventListener('abort', onAbort);
-				this.#waits.delete(waiting);
+				this.#waits.delete(check);
+				this.#endedWaits += 1;
 				this.#considerParking();
 			};
 			const check = (): void => {
+				// While the worker lets go, nothing wakes the handler; it is looked again if that fails.
+				if (over || this.#parking) return;
 				const found = look();
-				if (found === undefined) {
-					if (wakeAtMs !== null) {
-						cancelTimer();
-						cancelTimer = this.#clock.after(wakeAtMs - this.#clock.nowMs(), check);
-					}
-					return;
+				if (found !== undefined) {
+					end();
+					resolve(found);
+				} else if (wakeAtMs !== null) {
+					cancelTimer();
+					cancelTimer = this.#clock.after(wakeAtMs - this.#clock.nowMs(), check);
 				}
-				done();
-				resolve(found);
 			};
 			const onAbort = (): void => {
-				done();
-				if (!this.#left) reject(this.signal.reason as Error);
+				if (over) return;
+				end();
+				if (!this.#left) reject(this.signal.reason);
 			};
 			const stopListening = this.#task.onChange(check);
-			this.#waits.set(waiting, wakeAtMs);
+			this.#waits.set(check, wakeAtMs);
 			this.signal.addEventListener('abort', onAbort);
 			this.#considerParking();
 			if (this.signal.aborted) onAbort();
 			else check();
 		});
+	}
+
+	async #step(name: string, work: () => unknown): Promise<JsonValue> {
+		const done = this.#task.step(name);
+		if (done) return done.value;
+		await this.#mayGoOn();
+		this.#activeSteps += 1;
+		this.#stopParking();
+		try {
+			const value = await this.#task.saveStep(name, toJson(name, await work()));
+			if (this.#task.record.crashes > 0) await this.#task.apply({ type: 'steady', token: this.#task.token });
+			return value;
+		} finally {
+			this.#activeSteps -= 1;
+			this.#considerParking();
+		}
+	}
+
+	/** Before anything with an effect: a handler that is being dropped, or was, gets no further. */
+	async #mayGoOn(): Promise<void> {
+		await this.#parking;
+		if (this.#left) await new Promise<never>(() => {});
+		this.signal.throwIfAborted();
 	}
 
 	#answer(key: string): InputResponse | undefined {
@@ -231,17 +262,55 @@ export class Run implements TaskContext {
 
 	async #park(): Promise<void> {
 		this.#cancelPark = undefined;
-		if (this.#waits.size === 0 || this.#activeSteps > 0 || this.signal.aborted) return;
-		const wakes = [...this.#waits.values()].filter((wakeAtMs) => wakeAtMs !== null);
-		const runAtMs = wakes.length === 0 ? null : Math.min(...wakes);
+		const endedWaits = this.#endedWaits;
+		const waitsOnly = (): boolean =>
+			this.#waits.size > 0 &&
+			this.#activeSteps === 0 &&
+			this.#endedWaits === endedWaits &&
+			!this.signal.aborted;
 		// A wait that is about to end is not worth a new entry of the handler.
-		if (runAtMs !== null && runAtMs - this.#clock.nowMs() < this.#task.record.policy.parkAfterMs)
-			return this.#considerParking();
-		if (runAtMs === null && this.#task.record.status !== 'input_required') return;
-		await this.#flush();
-		if (!this.#task.stored) await this.#task.store();
-		const applied = await this.#task.apply({ type: 'park', token: this.#task.token, runAtMs });
-		if (applied.refusal === undefined || applied.refusal === 'lease_lost') this.leave('parked');
+		const wakeAtMs = this.#nextWakeMs();
+		const isWorthIt =
+			wakeAtMs === null || wakeAtMs - this.#clock.nowMs() >= this.#task.record.policy.parkAfterMs;
+		if (!waitsOnly() || !isWorthIt) return this.#considerParking();
+		const parking = Promise.withResolvers<void>();
+		try {
+			await this.#flush();
+			if (!this.#task.stored) await this.#task.store();
+			const applied = await this.#task.apply(() => {
+				if (!waitsOnly() || this.#left) return undefined;
+				this.#parking = parking.promise;
+				const openInputs = Object.keys(this.#task.record.openInputs).length;
+				return { type: 'park', token: this.#task.token, runAtMs: this.#nextWakeMs(), openInputs };
+			});
+			if (this.#parking && applied.refusal !== 'unchanged') this.leave('parked');
+		} catch {
+			// The store is in trouble; the handler stays in memory and is parked later.
+		} finally {
+			this.#parking = undefined;
+			parking.resolve();
+			if (!this.#left) {
+				for (const check of this.#waits.keys()) check();
+				this.#considerParking();
+			}
+		}
+	}
+
+	/** The earliest end of the sleeps that are waited for; null when only answers are. */
+	#nextWakeMs(): number | null {
+		const wakes = [...this.#waits.values()].filter((wakeAtMs) => wakeAtMs !== null);
+		return wakes.length === 0 ? null : Math.min(...wakes);
+	}
+
+	/** Seldom once the first seconds are over: whoever asks this process is told the last note anyway. */
+	#flushEveryMs(): number {
+		const isYoung = this.#clock.nowMs() - this.#task.record.createdAtMs < YOUNG_MS;
+		return isYoung ? this.#progressMs : this.#progressMs * 10;
+	}
+
+	#text(note: NonNullable<typeof this.note>): string {
+		const { createdAtMs, policy } = this.#task.record;
+		return progressText(note, this.#clock.nowMs() - createdAtMs, policy.estimateMs);
 	}
 
 	async #flush(): Promise<void> {
@@ -249,9 +318,8 @@ export class Run implements TaskContext {
 		this.#cancelFlush = undefined;
 		const progress = this.#note;
 		if (progress === null || progress === this.#task.record.progress) return;
-		const { createdAtMs, policy } = this.#task.record;
 		this.#flushedAtMs = this.#clock.nowMs();
-		const statusMessage = progressText(progress, this.#clock.nowMs() - createdAtMs, policy.estimateMs);
+		const statusMessage = this.#text(progress);
 		await this.#task
 			.apply({ type: 'progress', token: this.#task.token, progress, statusMessage })
 			.catch(() => {});
@@ -268,4 +336,8 @@ function toJson(name: string, value: unknown): JsonValue {
 	if (text === undefined)
 		throw new HoldfastError('STEP_NOT_SERIALIZABLE', `Step "${name}" returned a ${typeof value}, not JSON`);
 	return JSON.parse(text) as JsonValue;
+}
+
+function keyReused(key: string): HoldfastError {
+	return new HoldfastError('INPUT_KEY_REUSED', `The input key "${key}" already belongs to another question`);
 }

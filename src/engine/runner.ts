@@ -6,8 +6,9 @@ import { every } from './clock.ts';
 import { waitDeadlineMs } from './deadlines.ts';
 import { type LiveDeps, LiveTask } from './live-task.ts';
 import type { EngineTiming, Log } from './options.ts';
-import { endEvent, type HandlerEnd } from './outcome.ts';
+import { endEvent, type HandlerEnd, toolError } from './outcome.ts';
 import { Run } from './run.ts';
+import type { TaskEvent } from './transition.ts';
 import type { Watch } from './watch.ts';
 
 /** Calls a tool's handler for a task. May not settle after the run was left. */
@@ -25,6 +26,14 @@ export interface RunnerDeps extends LiveDeps {
 	readonly owner: string;
 }
 
+/** A place for one handler. */
+export interface Slot {
+	/** Fills the place; undefined when the process stops, and a stored task was handed back. */
+	begin(details: TaskDetails, stored: boolean): Promise<Running | undefined>;
+	/** Gives the place back, if it was not filled. */
+	release(): void;
+}
+
 /** A handler that runs here, and what it is working on. */
 export interface Running {
 	readonly task: LiveTask;
@@ -39,7 +48,9 @@ export class Runner {
 	readonly #running = new Map<string, Running>();
 	readonly #stops: (() => void)[] = [];
 	#wakeTimer: (() => void) | undefined;
-	#claiming = false;
+	#claiming: Promise<void> | undefined;
+	#reserved = 0;
+	readonly #looking = new Set<string>();
 	#again = false;
 	#accepting = false;
 
@@ -52,8 +63,33 @@ export class Runner {
 		return this.#running.size;
 	}
 
-	get hasRoom(): boolean {
-		return this.#accepting && this.#running.size < this.#deps.concurrency;
+	/** A place for one more handler, to be given back in any case; undefined when there is none. */
+	reserve(): Slot | undefined {
+		if (this.#room() <= 0) return undefined;
+		this.#reserved += 1;
+		let isHeld = true;
+		const release = (): void => {
+			if (isHeld) this.#reserved -= 1;
+			isHeld = false;
+		};
+		return {
+			release,
+			begin: async (details, stored) => {
+				release();
+				if (this.#accepting || !stored) return this.#begin(details, stored);
+				// The process began to stop while the task was being stored: the next one runs it.
+				const { taskId, lease } = details.record;
+				const { clock, writer } = this.#deps;
+				const event = {
+					type: 'release',
+					token: lease?.token ?? '',
+					runAtMs: clock.nowMs(),
+					isUnknown: false,
+				} as const;
+				await writer.apply(taskId, event, details.record);
+				return undefined;
+			},
+		};
 	}
 
 	/** The handler that runs a task here. */
@@ -83,9 +119,8 @@ export class Runner {
 			this.#again = true;
 			return;
 		}
-		this.#claiming = true;
-		void this.#guard('claiming tasks', () => this.#claim()).finally(() => {
-			this.#claiming = false;
+		this.#claiming = this.#guard('claiming tasks', () => this.#claim()).finally(() => {
+			this.#claiming = undefined;
 			if (!this.#again) return;
 			this.#again = false;
 			this.wake();
@@ -102,7 +137,7 @@ export class Runner {
 	}
 
 	/** Runs the handler of a task that is leased to this process. */
-	begin(details: TaskDetails, stored: boolean): Running {
+	#begin(details: TaskDetails, stored: boolean): Running {
 		const { clock, timing } = this.#deps;
 		const task = new LiveTask(details, stored, this.#deps);
 		const run = new Run(task, clock, timing.progressMs);
@@ -123,6 +158,7 @@ export class Runner {
 	async stop(drainMs: number): Promise<void> {
 		this.#accepting = false;
 		this.#wakeTimer?.();
+		await this.#claiming;
 		const all = [...this.#running.values()];
 		let cancelDrain = (): void => {};
 		const drained = new Promise<void>((resolve) => {
@@ -148,11 +184,24 @@ export class Runner {
 			if (end === 'parked' || end === 'lease_lost') return;
 			if (end === 'cancelled') await task.apply({ type: 'stopped', token });
 			else if (end === 'shutdown') await this.#interrupt(task);
-			else await task.apply(endEvent(task.record, token, end, clock.nowMs()));
+			else await this.#record(task, endEvent(task.record, token, end, clock.nowMs()));
 		} catch (error) {
 			// The lease lapses and another entry or the sweeper tells the truth.
 			log.error({ taskId, error: messageOf(error) }, 'the end of a task could not be recorded');
 		}
+	}
+
+	/** An end that another entry follows needs the store: nobody would find the task otherwise. */
+	async #record(task: LiveTask, event: TaskEvent): Promise<void> {
+		if ((event.type === 'retry' || event.type === 'release') && !task.stored) {
+			try {
+				await task.store();
+			} catch (error) {
+				await task.apply({ type: 'complete', token: task.token, result: toolError(messageOf(error)) });
+				return;
+			}
+		}
+		await task.apply(event);
 	}
 
 	async #interrupt(task: LiveTask): Promise<void> {
@@ -179,33 +228,54 @@ export class Runner {
 	}
 
 	async #look(running: Running): Promise<void> {
+		const { taskId } = running.task;
+		// One read is enough for all changes that are told while it waits for its turn.
+		if (this.#looking.has(taskId)) return;
+		this.#looking.add(taskId);
 		await this.#guard('reading a changed task', async () => {
-			const record = await running.task.refresh();
+			const record = await running.task.refresh(() => this.#looking.delete(taskId));
 			if (!record) running.run.leave('lease_lost');
 		});
+		this.#looking.delete(taskId);
 	}
 
 	async #claim(): Promise<void> {
-		const { backend, clock, writer, concurrency } = this.#deps;
+		const { backend, clock } = this.#deps;
 		for (;;) {
-			const room = concurrency - this.#running.size;
-			if (!this.#accepting || room <= 0) return;
+			const room = this.#room();
+			if (room <= 0) return;
 			const taskIds = await backend.dispatcher.take(clock.nowMs(), room);
 			if (taskIds.length === 0) break;
 			let claimed = 0;
-			for (const taskId of taskIds) {
-				const applied = await writer.apply(taskId, { type: 'claim', lease: this.newLease() });
-				if (applied.refusal !== undefined || !applied.record) continue;
-				const details = await backend.store.load(taskId);
-				if (details) this.begin({ ...details, record: applied.record }, true);
-				claimed += 1;
-			}
+			for (const taskId of taskIds)
+				await this.#guard('claiming a task', async () => {
+					if (await this.#claimOne(taskId)) claimed += 1;
+				});
 			if (claimed === 0) break;
 		}
 		const nextAtMs = await backend.dispatcher.nextRunAtMs();
 		this.#wakeTimer?.();
 		if (nextAtMs !== null)
 			this.#wakeTimer = clock.after(Math.max(1, nextAtMs - clock.nowMs()), () => this.wake());
+	}
+
+	async #claimOne(taskId: string): Promise<boolean> {
+		const { backend, writer } = this.#deps;
+		const slot = this.reserve();
+		if (!slot) return false;
+		try {
+			const applied = await writer.apply(taskId, { type: 'claim', lease: this.newLease() });
+			if (applied.refusal !== undefined || !applied.record) return false;
+			const details = await backend.store.load(taskId);
+			if (details) await slot.begin({ ...details, record: applied.record }, true);
+			return true;
+		} finally {
+			slot.release();
+		}
+	}
+
+	#room(): number {
+		return this.#accepting ? this.#deps.concurrency - this.#running.size - this.#reserved : 0;
 	}
 
 	async #renew(): Promise<void> {
@@ -222,7 +292,7 @@ export class Runner {
 		for (const running of stored) {
 			const revision = held.get(running.task.taskId);
 			if (revision === undefined) running.run.leave('lease_lost');
-			else if (revision > running.task.record.revision) await this.#look(running);
+			else if (revision > running.task.record.revision) void this.#look(running);
 			if (waitDeadlineMs(running.task.record) <= clock.nowMs()) await running.task.apply({ type: 'sweep' });
 		}
 	}

@@ -26,8 +26,13 @@ export type TaskEvent =
 	  }
 	| { readonly type: 'answer'; readonly responses: InputResponses }
 	| { readonly type: 'cancel' }
-	/** The worker lets go while the task waits; null is until it is answered. */
-	| { readonly type: 'park'; readonly token: string; readonly runAtMs: number | null }
+	/** The worker lets go while the task waits; null is until it is answered. `openInputs` is how many it knew of. */
+	| {
+			readonly type: 'park';
+			readonly token: string;
+			readonly runAtMs: number | null;
+			readonly openInputs: number;
+	  }
 	/** The handler threw and is to be entered again. */
 	| {
 			readonly type: 'retry';
@@ -37,8 +42,13 @@ export type TaskEvent =
 	  }
 	/** The worker shuts down before the handler ended. */
 	| { readonly type: 'interrupt'; readonly token: string }
-	/** The worker does not know the tool; another may. */
-	| { readonly type: 'release'; readonly token: string; readonly runAtMs: number }
+	/** The worker cannot run it after all: it is stopping, or does not know the tool; another one may. */
+	| {
+			readonly type: 'release';
+			readonly token: string;
+			readonly runAtMs: number;
+			readonly isUnknown: boolean;
+	  }
 	| { readonly type: 'complete'; readonly token: string; readonly result: JsonObject }
 	| { readonly type: 'fail'; readonly token: string; readonly error: WireError }
 	/** The handler stopped because of a cancel, or was abandoned. */
@@ -76,7 +86,10 @@ export function transition(record: TaskRecord, event: TaskEvent, nowMs: number):
 	if (isTerminal(record.status)) return refused('terminal');
 	if ('token' in event && record.lease?.token !== event.token) return refused('lease_lost');
 	const outcome = decide(record, event, nowMs);
-	return typeof outcome === 'string' ? refused(outcome) : changed(record, outcome, nowMs);
+	if (typeof outcome === 'string') return refused(outcome);
+	// A worker that says anything else than that it does not know the tool, knows it.
+	const isKnown = 'token' in event && event.type !== 'release';
+	return changed(record, isKnown ? { ...outcome, releasedSinceMs: null } : outcome, nowMs);
 }
 
 function decide(record: TaskRecord, event: TaskEvent, nowMs: number): Patch | Refusal {
@@ -99,8 +112,7 @@ function decide(record: TaskRecord, event: TaskEvent, nowMs: number): Patch | Re
 				: { cancelRequestedAtMs: nowMs, statusMessage: 'Stopping: a cancel was requested' };
 		case 'park':
 			if (record.cancelRequestedAtMs !== null) return cancelled(nowMs);
-			// The answer may have come while the worker was letting go.
-			return { lease: null, crashes: 0, runAtMs: event.runAtMs ?? (waits(record) ? null : nowMs) };
+			return { lease: null, crashes: 0, runAtMs: parkedUntilMs(record, event, nowMs) };
 		case 'retry':
 			if (record.cancelRequestedAtMs !== null) return cancelled(nowMs);
 			return {
@@ -111,7 +123,10 @@ function decide(record: TaskRecord, event: TaskEvent, nowMs: number): Patch | Re
 			return lapsed(record, 0, 'The server shut down while the tool was running', nowMs);
 		case 'release':
 			if (record.cancelRequestedAtMs !== null) return cancelled(nowMs);
-			return { lease: null, runAtMs: event.runAtMs, attempt: record.attempt - 1 };
+			return {
+				...{ lease: null, runAtMs: event.runAtMs, attempt: record.attempt - 1 },
+				releasedSinceMs: event.isUnknown ? (record.releasedSinceMs ?? nowMs) : null,
+			};
 		case 'complete':
 			return {
 				...{ ...ENDED, status: 'completed', result: event.result },
@@ -150,11 +165,11 @@ function answer(record: TaskRecord, responses: InputResponses, nowMs: number): P
 	const left = Object.entries(record.openInputs).filter(([key]) => !accepted.includes(key));
 	let inputResponses = record.inputResponses;
 	for (const key of accepted) inputResponses = withEntry(inputResponses, key, responses[key] ?? {});
-	if (left.length > 0) return { inputResponses, openInputs: Object.fromEntries(left) };
-	return {
-		...{ inputResponses, openInputs: {}, status: 'working', statusMessage: 'Answered, going on' },
-		...(record.lease === null && { runAtMs: nowMs }),
-	};
+	// A parked handler may wait for any of its questions, not only for all of them.
+	const woken = record.lease === null ? { runAtMs: nowMs } : {};
+	if (left.length > 0) return { inputResponses, openInputs: Object.fromEntries(left), ...woken };
+	const statusMessage = 'Answered, going on';
+	return { inputResponses, openInputs: {}, status: 'working', statusMessage, ...woken };
 }
 
 function sweep(record: TaskRecord, nowMs: number): Patch | Refusal {
@@ -181,6 +196,16 @@ function lapsed(record: TaskRecord, crash: 0 | 1, what: string, nowMs: number): 
 		return failed(internalError(`${what}, ${crashes} times in a row`, { reason: 'crash_loop' }));
 	const statusMessage = waits(record) ? record.statusMessage : `${what}; going on where it was`;
 	return { lease: null, crashes, runAtMs: nowMs, statusMessage };
+}
+
+/** An answer that came while the worker was letting go is acted upon at once. */
+function parkedUntilMs(
+	record: TaskRecord,
+	event: TaskEvent & { type: 'park' },
+	nowMs: number,
+): number | null {
+	const answered = Object.keys(record.openInputs).length < event.openInputs;
+	return answered ? nowMs : (event.runAtMs ?? (waits(record) ? null : nowMs));
 }
 
 function waits(record: TaskRecord): boolean {

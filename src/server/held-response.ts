@@ -24,18 +24,19 @@ export async function heldResponse(answer: Promise<Response>, abandon: () => voi
 		abandon();
 	});
 	writer.writeNow(': keepalive\n\n');
-	void answer.then(
-		async (response) => {
-			if (isEventStream(response)) {
-				const decoder = new TextDecoder();
-				for await (const chunk of response.body) {
-					if (closed) break;
-					await writer.write(decoder.decode(chunk, { stream: true }));
-				}
-			} else if (response.body !== null) writer.writeNow(sseFrame(await response.json()));
-			writer.close();
-		},
-		() => writer.close(),
-	);
+	const pass = async (): Promise<void> => {
+		const response = await answer;
+		if (isEventStream(response)) {
+			const decoder = new TextDecoder();
+			for await (const chunk of response.body) {
+				if (closed) break;
+				await writer.write(decoder.decode(chunk, { stream: true }));
+			}
+		} else if (response.body !== null) writer.writeNow(sseFrame(await response.json()));
+	};
+	// A failed answer ends the stream; the SDK has reported why.
+	void pass()
+		.catch(() => {})
+		.finally(() => writer.close());
 	return new Response(writer.stream, { status: 200, headers: SSE_HEADERS });
 }

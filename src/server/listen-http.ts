@@ -38,6 +38,7 @@ export class HttpListen {
 	readonly #runtime: TaskRuntime;
 	readonly #maxStreams: number;
 	readonly #open = new Set<() => void>();
+	#opening = 0;
 
 	constructor(runtime: TaskRuntime, maxStreams: number) {
 		this.#runtime = runtime;
@@ -51,7 +52,7 @@ export class HttpListen {
 			await inner.body.cancel();
 			return Response.json({ jsonrpc: '2.0', id: request.id, error: MISSING_CAPABILITY }, { status: 400 });
 		}
-		if (this.#open.size >= this.#maxStreams) {
+		if (this.#opening + this.#open.size >= this.#maxStreams) {
 			await inner.body.cancel();
 			const error = {
 				code: -32603,
@@ -59,25 +60,42 @@ export class HttpListen {
 			};
 			return Response.json({ jsonrpc: '2.0', id: request.id, error });
 		}
-		const { body } = inner;
+		this.#opening += 1;
+		try {
+			return await this.#splice(request, inner.body, principal);
+		} catch (error) {
+			await inner.body.cancel();
+			throw error;
+		} finally {
+			this.#opening -= 1;
+		}
+	}
+
+	async #splice(
+		request: ListenRequest,
+		body: ReadableStream<Uint8Array>,
+		principal: string,
+	): Promise<Response> {
+		let writer: SseWriter | undefined;
+		const subscription = await Subscription.open(
+			{ ...request, principal, engine: this.#runtime.engine() },
+			(notification) => writer?.write(sseFrame(notification)) ?? Promise.resolve(),
+		);
 		let cancelInner = (): void => {};
-		const writer = new SseWriter(() => {
+		const stream = new SseWriter(() => {
 			subscription.close();
 			this.#open.delete(end);
 			cancelInner();
 		});
-		const subscription = await Subscription.open(
-			{ ...request, principal, engine: this.#runtime.engine() },
-			(notification) => writer.write(sseFrame(notification)),
-		);
+		writer = stream;
 		let completion = sseFrame({
 			jsonrpc: '2.0',
 			id: request.id,
 			result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID_META]: request.id } },
 		});
 		const end = (): void => {
-			writer.writeNow(completion);
-			writer.close();
+			stream.writeNow(completion);
+			stream.close();
 		};
 		this.#open.add(end);
 		const splice = async (): Promise<void> => {
@@ -86,18 +104,18 @@ export class HttpListen {
 			for await (const frame of frames) {
 				const message = frameData(frame);
 				if (isJsonObject(message) && message['method'] === ACKNOWLEDGED) {
-					writer.writeNow(sseFrame(acknowledge(message, subscription.taskIds)));
+					stream.writeNow(sseFrame(acknowledge(message, subscription.taskIds)));
 					subscription.start();
 				} else if (isJsonObject(message) && message['id'] === request.id && subscription.taskIds.length > 0) {
 					// The SDK honours nothing else and is done; the task half of the stream goes on.
 					completion = frame;
 					return;
-				} else writer.writeNow(frame);
+				} else stream.writeNow(frame);
 			}
-			writer.close();
+			stream.close();
 		};
-		splice().catch(() => writer.close());
-		return new Response(writer.stream, { status: 200, headers: SSE_HEADERS });
+		splice().catch(() => stream.close());
+		return new Response(stream.stream, { status: 200, headers: SSE_HEADERS });
 	}
 
 	/** Ends every stream with its completion result (T55). */

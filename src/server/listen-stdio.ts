@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
@@ -5,7 +6,7 @@ import { acknowledge, asTaskListen } from './listen-http.ts';
 import type { TaskRuntime } from './runtime.ts';
 import type { JSONRPCMessage, Transport } from './sdk.ts';
 import { Subscription } from './subscription.ts';
-import { MISSING_CAPABILITY } from './task-methods.ts';
+import { MISSING_CAPABILITY, toWireError } from './task-methods.ts';
 
 const MAX_SUBSCRIPTIONS = 100;
 
@@ -20,10 +21,13 @@ export class ListeningTransport implements Transport {
 	readonly #wire: Transport;
 	readonly #runtime: TaskRuntime;
 	readonly #principal: string;
+	readonly #started: Promise<void>;
 	readonly #subscriptions = new Map<string | number, Subscription>();
 	#inbound: Promise<void> = Promise.resolve();
 
-	constructor(wire: Transport, runtime: TaskRuntime, principal: string) {
+	/** @param started - resolves when the engine can be asked. */
+	constructor(wire: Transport, runtime: TaskRuntime, principal: string, started: Promise<void>) {
+		this.#started = started;
 		this.#wire = wire;
 		this.#runtime = runtime;
 		this.#principal = principal;
@@ -32,9 +36,11 @@ export class ListeningTransport implements Transport {
 	async start(): Promise<void> {
 		this.#wire.onmessage = (message, extra) => {
 			// Strictly in order: a cancel must not overtake the listen that it cancels.
-			this.#inbound = this.#inbound.then(async () => {
-				if (await this.#receive(message)) this.onmessage?.(message, extra);
-			});
+			this.#inbound = this.#inbound
+				.then(async () => {
+					if (await this.#receive(message)) this.onmessage?.(message, extra);
+				})
+				.catch((error: unknown) => this.onerror?.(new Error(messageOf(error), { cause: error })));
 		};
 		this.#wire.onclose = () => {
 			this.#drop();
@@ -75,12 +81,17 @@ export class ListeningTransport implements Transport {
 					code: -32603,
 					message: `The connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is its limit`,
 				});
-			const subscription = await Subscription.open(
-				{ ...listen, principal: this.#principal, engine: this.#runtime.engine() },
-				(notification) => this.#wire.send(notification as unknown as JSONRPCMessage),
-			);
-			this.#subscriptions.get(listen.id)?.close();
-			this.#subscriptions.set(listen.id, subscription);
+			try {
+				await this.#started;
+				const subscription = await Subscription.open(
+					{ ...listen, principal: this.#principal, engine: this.#runtime.engine() },
+					(notification) => this.#wire.send(notification as unknown as JSONRPCMessage),
+				);
+				this.#subscriptions.get(listen.id)?.close();
+				this.#subscriptions.set(listen.id, subscription);
+			} catch (error) {
+				return this.#refuse(listen.id, toWireError(error));
+			}
 		} else if ('method' in message && message.method === 'notifications/cancelled') {
 			const requestId: unknown = isJsonObject(message.params) ? message.params['requestId'] : undefined;
 			if (typeof requestId === 'string' || typeof requestId === 'number') {

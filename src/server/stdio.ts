@@ -28,6 +28,7 @@ export function serveTasksOverStdio(server: TaskServer, options: StdioOptions = 
 		options.transport ?? new StdioServerTransport(),
 		server.runtime,
 		localPrincipal(),
+		started,
 	);
 	const handle = serveStdio(
 		async (context) => {

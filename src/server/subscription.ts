@@ -91,6 +91,7 @@ export class Subscription {
 	}
 
 	async #tell(taskId: string): Promise<void> {
+		// What cannot be read now is looked at again when the watch comes by.
 		const record = await this.#engine.get(taskId, this.#principal).catch(() => undefined);
 		if (!record || record.revision <= (this.#sentRevisions.get(taskId) ?? 0)) return;
 		this.#sentRevisions.set(taskId, record.revision);

@@ -36,6 +36,7 @@ export class TaskServer {
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
 	#stopped: Promise<void> | undefined;
+	#isOpen = false;
 
 	constructor(options: TaskServerOptions) {
 		const concurrency = options.concurrency ?? 64;
@@ -64,15 +65,20 @@ export class TaskServer {
 		});
 	}
 
-	/** The engine, once started. */
+	/** The engine, from start() until stop() is through. */
 	get engine(): Engine {
-		if (!this.#state || this.#stopped) throw new HoldfastError('NOT_STARTED', 'Call start() first');
-		return this.#engine;
+		if (this.#isOpen) return this.#engine;
+		throw this.#stopped
+			? new HoldfastError('CLOSED', 'The task server was stopped')
+			: new HoldfastError('NOT_STARTED', 'Call start() first');
 	}
 
 	/** Opens the backend and begins to run tasks, those of an earlier process included. */
 	start(): Promise<void> {
-		this.#state ??= this.#backend.open().then(() => this.#engine.start());
+		this.#state ??= this.#backend.open().then(() => {
+			this.#isOpen = true;
+			this.#engine.start();
+		});
 		return this.#state;
 	}
 
@@ -84,6 +90,7 @@ export class TaskServer {
 		this.#stopped ??= (async () => {
 			await this.#state?.catch(() => {});
 			await this.#engine.stop(drainMs);
+			this.#isOpen = false;
 			await this.runtime.close();
 			await this.#backend.close();
 		})();

@@ -41,7 +41,7 @@ async function setUp(options: TaskClientOptions = {}) {
 		new StreamableHTTPClientTransport(new URL(proxy.url), { fetch: taskFetch(requests.fetch) }),
 	);
 	ends.push(() => client.close());
-	const tasks = new TaskClient(client, { rpcTimeoutMs: 1_000, listenBackstopMs: 3_000, ...options });
+	const tasks = new TaskClient(client, { rpcTimeoutMs: 2_500, listenBackstopMs: 3_000, ...options });
 	ends.push(() => tasks.close());
 	return { tasks, proxy, requests, release, runs };
 }
@@ -70,14 +70,14 @@ describe.each([true, false])(`${TASKS} tasks over a broken network, listening: %
 		for (const fault of FAULTS) {
 			proxy.set(fault);
 			const before = sent();
-			await pause(3_000);
+			await pause(2_000);
 			during[fault] = sent() - before;
 			proxy.set('pass');
 			await pause(500);
 		}
 		proxy.set('half_open');
 		release.resolve();
-		await pause(1_500);
+		await pause(1_000);
 		proxy.set('pass');
 		proxy.cut();
 		const results = await Promise.all(executions.map((execution) => execution.result()));
@@ -87,7 +87,7 @@ describe.each([true, false])(`${TASKS} tasks over a broken network, listening: %
 		// 16 in flight together, then one per back-off: 0.25 s at least, doubling, and the streams beside it.
 		for (const fault of ['reset', 'half_open', 'unavailable'])
 			expect(during[fault]).toBeLessThan(16 + 16 + 20);
-		console.log(`listen ${listen}: requests per 3 s of fault`, during, requests.counts);
+		console.log(`listen ${listen}: requests per 2 s of fault`, during, requests.counts);
 	});
 });
 

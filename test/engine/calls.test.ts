@@ -87,7 +87,7 @@ describe('an idempotency key', () => {
 	});
 
 	// FAULT: an expired record that was not swept yet is joined, and then cannot be read: the call is lost.
-	it.fails('is free again as soon as its task is expired', async () => {
+	it('is free again as soon as its task is expired', async () => {
 		const rig = startRig({ tools: { build: () => text('built') } });
 		await rig.call('build', { idempotencyKey: 'k' });
 		await settle();

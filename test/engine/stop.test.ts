@@ -104,7 +104,7 @@ describe('a stop', () => {
 	});
 
 	// FAULT: Runner.stop does not wait for a claim that is under way; it begins its handler after the stop.
-	it.fails('begins no handler afterwards though a claim was under way', async () => {
+	it('begins no handler afterwards though a claim was under way', async () => {
 		const clock = new FakeClock();
 		const backend = memory({ time: clock });
 		const slow = gate();

@@ -138,6 +138,7 @@ function newRecord(policy: TaskPolicy, leased = false, journalled = false): Task
 		attempt: leased ? 1 : 0,
 		retries: 0,
 		crashes: 0,
+		releasedSinceMs: null,
 		lease: leased ? { owner: 'first', token: 'lease-0', expiresAtMs: START_MS + LEASE_MS } : null,
 		runAtMs: leased ? null : START_MS,
 		dueAtMs: 0,
@@ -186,11 +187,16 @@ function realise(event: Drawn, record: TaskRecord, nowMs: number, serial: number
 		case 'answer':
 			return { type: 'answer', responses: responsesTo(event.keys) };
 		case 'park':
-			return { type: 'park', token, runAtMs: event.waitMs === null ? null : nowMs + event.waitMs };
+			return {
+				type: 'park',
+				token,
+				runAtMs: event.waitMs === null ? null : nowMs + event.waitMs,
+				openInputs: 0,
+			};
 		case 'retry':
 			return { type: 'retry', token, runAtMs: nowMs + event.waitMs, statusMessage: 'Again' };
 		case 'release':
-			return { type: 'release', token, runAtMs: nowMs + event.waitMs };
+			return { type: 'release', token, runAtMs: nowMs + event.waitMs, isUnknown: true };
 	}
 }
 
@@ -436,7 +442,7 @@ describe('several writers at once', () => {
 			statusMessage: 'Asking',
 		},
 		{ type: 'answer', responses: responsesTo(['__proto__', 'constructor']) },
-		{ type: 'park', token: 'lease-0', runAtMs: null },
+		{ type: 'park', token: 'lease-0', runAtMs: null, openInputs: 1 },
 		{ type: 'interrupt', token: 'lease-0' },
 	];
 

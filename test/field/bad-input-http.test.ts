@@ -232,7 +232,7 @@ describe('bad input over HTTP', () => {
 	});
 
 	// Fault: the SDK's own check recurses; it answers HTTP 500 and -32603.
-	it.fails('answers a body of 100,000 brackets with a clear error', async () => {
+	it('answers a body of 100,000 brackets with a clear error', async () => {
 		const reply = await rig.wire.raw(deepArray(LEVELS), { 'mcp-method': 'tools/list' }).reply;
 		await expectUntouched();
 		expect(reply.status).toBe(400);
@@ -253,7 +253,7 @@ describe('bad input over HTTP', () => {
 	});
 
 	// Fault: the store fails to serialise it, which is told as -32603 "Internal error"; it is the client's mistake.
-	it.fails('answers an answer of 100,000 levels with a clear error', async () => {
+	it('answers an answer of 100,000 levels with a clear error', async () => {
 		const meta = JSON.stringify(envelope());
 		const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/update","params":{"taskId":"${waitingId}","inputResponses":{"go":${deepObject(LEVELS)}},"_meta":${meta}}}`;
 		const reply = await rig.wire.raw(body, { 'mcp-method': 'tasks/update', 'mcp-name': waitingId }).reply;

@@ -114,7 +114,7 @@ describe('F24: the same write twice', () => {
 	});
 
 	// Fault: Engine.#join() rejoins a record whose retention is over, since the store still has it until the next sweep.
-	it.fails('F24: the same key in the moment between expiry and sweep is a new run too', async () => {
+	it('F24: the same key in the moment between expiry and sweep is a new run too', async () => {
 		const { rig, built } = await site();
 		const ada = rig.connect({ token: 'ada' });
 		const first = await ada.start('build_wall', { wall: 'north' }, { key: 'k1' });

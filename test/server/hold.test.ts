@@ -51,7 +51,7 @@ describe.each(ROUTES)('a call that is held, through %s', (_name, open) => {
 	});
 
 	// FAULT: a `forbidden` call is never kept, and a retry of a task that is not stored is found by nobody.
-	it.fails('is entered again after a thrown error also where tasks are forbidden', async () => {
+	it('is entered again after a thrown error also where tasks are forbidden', async () => {
 		fixture = await open();
 		const { wire, control } = fixture;
 		void wire.request('tools/call', { name: 'forbidden_retrying', arguments: {} });
@@ -84,7 +84,7 @@ describe('the client of a held call goes away', () => {
 	});
 
 	// FAULT: hold() takes every abort on stdio for a cancel, the end of the connection among them.
-	it.fails('T41: over stdio, and the work goes on', async () => {
+	it('T41: over stdio, and the work goes on', async () => {
 		const { backend, control } = await held(overStdio);
 		control.open('a');
 		await eventually(async () =>

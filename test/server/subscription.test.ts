@@ -79,7 +79,7 @@ describe('a subscription', () => {
 	});
 
 	// FAULT: Subscription has no backstop: a change of which this process was never told is never sent.
-	it.fails('tells a change also when this process was not told of it', async () => {
+	it('tells a change also when this process was not told of it', async () => {
 		const { rig, seen, done } = await subscribed({ deaf: true });
 		done.open();
 		await rig.clock.advance(5 * SECOND_MS);
@@ -87,7 +87,7 @@ describe('a subscription', () => {
 	});
 
 	// FAULT: Subscription.#tell swallows a failed read and does not come back to it.
-	it.fails('tells a change also when it could not be read at first', async () => {
+	it('tells a change also when it could not be read at first', async () => {
 		const { rig, seen, done, fail } = await subscribed();
 		fail(true);
 		done.open();
@@ -100,7 +100,7 @@ describe('a subscription', () => {
 
 describe('listen streams', () => {
 	// FAULT: HttpListen counts a stream only after it awaited the store, so many at once pass the limit.
-	it.fails('are limited also when many are opened at once', async () => {
+	it('are limited also when many are opened at once', async () => {
 		const opening = gate();
 		let slow = false;
 		const backend = withStore(memory(), (store) => ({
@@ -131,7 +131,7 @@ describe('listen streams', () => {
 
 	// FAULT: a rejection in ListeningTransport.#receive breaks the chain of inbound messages for good and is an
 	// unhandled rejection. Skipped, since that ends the test run as it ends a server.
-	it.skip('that fail over stdio are answered with an internal error, and the connection goes on', async () => {
+	it('that fail over stdio are answered with an internal error, and the connection goes on', async () => {
 		let failing = false;
 		const backend = withStore(memory(), (store) => ({
 			get: (id) => (failing ? Promise.reject(new Error('disk at /var/lib')) : store.get(id)),

@@ -26,7 +26,7 @@ function inStatus(wire: Wire, taskId: string, status: string): Promise<JsonObjec
 
 describe.each(ROUTES)('tasks/get through %s', (_name, open) => {
 	// FAULT: what the engine makes of a thrown error has no resultType.
-	test.fails('T21: a result that came from a thrown error is whole', async () => {
+	test('T21: a result that came from a thrown error is whole', async () => {
 		fixture = await open();
 		const task = await inStatus(fixture.wire, await begin(fixture.wire, 'throwing'), 'completed');
 		expect(task['result']).toEqual({

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'v
 import { endGroup, groupOf, membersOf, signalAll } from '../process-group.ts';
 import { PipelineServer } from './pipeline-server.ts';
 import { until } from './until.ts';
-import { Workplace } from './workplace.ts';
+import { Scratch } from './scratch.ts';
 import { isRunning, stateOf } from './process-probe.ts';
 
 /** The second stage writes its number down, and which of those before it still run. It waits in its first run. */
@@ -30,30 +30,30 @@ const OBEDIENT = PIPELINE.replace('trap "" TERM', ':');
 
 const LONG = { timeout: 60_000 };
 
-function place({ onTestFinished }: TestContext): Workplace {
-	const workplace = new Workplace();
-	onTestFinished(() => workplace.remove());
-	return workplace;
+function place({ onTestFinished }: TestContext): Scratch {
+	const scratch = new Scratch();
+	onTestFinished(() => scratch.remove());
+	return scratch;
 }
 
-async function serve(workplace: Workplace, { onTestFinished }: TestContext): Promise<PipelineServer> {
-	const server = await PipelineServer.start(workplace.database, workplace.folder);
+async function serve(scratch: Scratch, { onTestFinished }: TestContext): Promise<PipelineServer> {
+	const server = await PipelineServer.start(scratch.database, scratch.folder);
 	onTestFinished(() => server.end('SIGKILL'));
 	return server;
 }
 
 describe.concurrent('after a SIGKILL in the middle of stage 2', () => {
 	it('goes on with stage 2, does not repeat stage 1, and leaves no orphan', LONG, async (test) => {
-		const workplace = place(test);
-		const before = await serve(workplace, test);
-		const checkout = workplace.checkout(OBEDIENT);
+		const scratch = place(test);
+		const before = await serve(scratch, test);
+		const checkout = scratch.checkout(OBEDIENT);
 		const taskId = await before.run(checkout);
 		const [orphan = 0] = await checkout.pids('two');
 		await before.end('SIGKILL');
 		// With no server at all: the guard sees the end of its server by itself.
 		await until('the end of the orphan', () => (isRunning(orphan) ? undefined : true));
 
-		const server = await serve(workplace, test);
+		const server = await serve(scratch, test);
 		const pids = await checkout.pids('two', 2);
 		checkout.touch('go');
 		const { structuredContent } = await server.result(taskId);
@@ -68,13 +68,13 @@ describe.concurrent('after a SIGKILL in the middle of stage 2', () => {
 	});
 
 	it('ends what survived both the server and its guard before the stage runs again', LONG, async (test) => {
-		const workplace = place(test);
-		const before = await serve(workplace, test);
-		const checkout = workplace.checkout(PIPELINE);
+		const scratch = place(test);
+		const before = await serve(scratch, test);
+		const checkout = scratch.checkout(PIPELINE);
 		const taskId = await before.run(checkout);
 		const [orphan = 0] = await checkout.pids('two');
 		const record: unknown = JSON.parse(
-			readFileSync(join(`${workplace.database}.logs`, taskId, 'running.json'), 'utf8'),
+			readFileSync(join(`${scratch.database}.logs`, taskId, 'running.json'), 'utf8'),
 		);
 		test.onTestFinished(() => signalAll(orphan, 'SIGKILL'));
 		const guard = Number(Reflect.get(Object(record), 'groupId'));
@@ -86,7 +86,7 @@ describe.concurrent('after a SIGKILL in the middle of stage 2', () => {
 		await until('the end of the guard', () => (isRunning(guard) ? undefined : true));
 		expect(isRunning(orphan)).toBe(true);
 
-		const server = await serve(workplace, test);
+		const server = await serve(scratch, test);
 		await checkout.pids('two', 2);
 		expect(isRunning(orphan)).toBe(false);
 		checkout.touch('go');
@@ -98,14 +98,14 @@ describe.concurrent('after a SIGKILL in the middle of stage 2', () => {
 
 describe.concurrent('an orderly end of the server', () => {
 	it('ends the running stage and lets the next server begin it again', LONG, async (test) => {
-		const workplace = place(test);
-		const before = await serve(workplace, test);
-		const checkout = workplace.checkout(OBEDIENT);
+		const scratch = place(test);
+		const before = await serve(scratch, test);
+		const checkout = scratch.checkout(OBEDIENT);
 		const taskId = await before.run(checkout);
 		const [first = 0] = await checkout.pids('two');
 		await before.end('SIGTERM');
 		await until('the end of the stage', () => (isRunning(first) ? undefined : true));
-		const server = await serve(workplace, test);
+		const server = await serve(scratch, test);
 		await checkout.pids('two', 2);
 		checkout.touch('go');
 		expect((await server.result(taskId)).structuredContent?.status).toBe('passed');

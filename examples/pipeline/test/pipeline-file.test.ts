@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { chooseStages, readPipeline, type Stage } from '../pipeline-file.ts';
-import { Workplace } from './workplace.ts';
+import { Scratch } from './scratch.ts';
 
-const workplace = new Workplace();
+const scratch = new Scratch();
 
-afterAll(() => workplace.remove());
+afterAll(() => scratch.remove());
 
 function read(yaml: string): readonly Stage[] {
-	const path = join(workplace.folder, 'pipeline.yaml');
+	const path = join(scratch.folder, 'pipeline.yaml');
 	writeFileSync(path, yaml);
 	return readPipeline(path, 'pipeline.yaml');
 }

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { pipelineResult } from '../pipeline-run.ts';
 import { DEADLINE_MS, until } from './until.ts';
-import type { Checkout } from './workplace.ts';
+import type { Checkout } from './scratch.ts';
 
 const MAIN = join(import.meta.dirname, '../main.ts');
 const VERSION = '2026-07-28';

@@ -3,23 +3,23 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isRunning } from './process-probe.ts';
 import { PipelineServer } from './pipeline-server.ts';
-import { Workplace } from './workplace.ts';
+import { Scratch } from './scratch.ts';
 
-const workplace = new Workplace();
+const scratch = new Scratch();
 let server: PipelineServer;
 
 beforeAll(async () => {
-	server = await PipelineServer.start(workplace.database, workplace.folder);
+	server = await PipelineServer.start(scratch.database, scratch.folder);
 });
 
 afterAll(async () => {
 	await server.end('SIGTERM');
-	workplace.remove();
+	scratch.remove();
 });
 
 describe.concurrent('run_pipeline', () => {
 	it('runs the stages in order and reports each', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - name: build
     run: |
@@ -43,7 +43,7 @@ stages:
 	});
 
 	it('says which stage runs and what it wrote last', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - { name: first, run: 'true' }
   - name: second
@@ -61,7 +61,7 @@ stages:
 	});
 
 	it('runs only the stages that were asked for', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - { name: a, run: echo a >> order }
   - { name: b, run: echo b >> order }
@@ -72,13 +72,13 @@ stages:
 	});
 
 	it('holds the call of a client that does not know tasks', async () => {
-		const checkout = workplace.checkout('stages: [{ name: only, run: echo done }]');
+		const checkout = scratch.checkout('stages: [{ name: only, run: echo done }]');
 		const { content } = await server.call('run_pipeline', { checkout: checkout.folder });
 		expect(content[0]?.text).toMatch(/^The stage passed\./);
 	});
 
 	it('stops at a stage that fails, names it and shows the end of its output', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - { name: lint, run: 'true' }
   - name: test
@@ -98,7 +98,7 @@ stages:
 
 	it('keeps long output on disk and shows its end, with a notice', async () => {
 		const bytes = 64 * 1_048_576;
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - { name: noisy, run: 'yes "a line of output" | head -c ${bytes}; echo; echo the end; exit 1' }
 `);
@@ -117,7 +117,7 @@ stages:
 	});
 
 	it('ends a stage that takes too long, with everything it started', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - name: hangs
     run: |
@@ -138,7 +138,7 @@ stages:
 	});
 
 	it('leaves nothing behind that a finished stage started', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - { name: forgetful, run: 'sleep 600 & echo $! >> pids' }
 `);
@@ -149,7 +149,7 @@ stages:
 
 describe.concurrent('a cancel', () => {
 	it('ends the whole process group, also what ignores SIGTERM', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - name: deep
     run: |
@@ -170,7 +170,7 @@ stages:
 	});
 
 	it('gives every process of the group its time to clean up', async () => {
-		const checkout = workplace.checkout(`
+		const checkout = scratch.checkout(`
 stages:
   - name: tidy
     run: |
@@ -199,7 +199,7 @@ stages:
 	] as const;
 
 	it('runs after a yes', async () => {
-		const checkout = workplace.checkout(yaml);
+		const checkout = scratch.checkout(yaml);
 		const taskId = await server.run(checkout);
 		const { inputRequests, statusMessage } = await server.until(taskId, 'input_required');
 		expect(statusMessage).toBe('Waiting for an answer: Deploy to production?');
@@ -211,7 +211,7 @@ stages:
 	});
 
 	it.each(NO)('does not run after %j', async (response) => {
-		const checkout = workplace.checkout(yaml);
+		const checkout = scratch.checkout(yaml);
 		const taskId = await server.run(checkout);
 		await server.until(taskId, 'input_required');
 		await server.answer(taskId, 'approve deploy', response);
@@ -228,7 +228,7 @@ stages:
 	});
 
 	it('says so when the client cannot ask anybody, and keeps the reports', async () => {
-		const checkout = workplace.checkout(yaml);
+		const checkout = scratch.checkout(yaml);
 		const { content, structuredContent } = await server.call('run_pipeline', { checkout: checkout.folder });
 		expect(content[0]?.text).toContain('"Deploy to production?" could not be asked');
 		expect(structuredContent?.stages.map(({ outcome }) => outcome)).toEqual([
@@ -241,15 +241,13 @@ stages:
 
 describe.concurrent('list_stages', () => {
 	it('shows what would run', async () => {
-		const checkout = workplace.checkout(
-			'stages: [{ name: build, run: make }, { name: test, run: make test }]',
-		);
+		const checkout = scratch.checkout('stages: [{ name: build, run: make }, { name: test, run: make test }]');
 		const { content } = await server.call('list_stages', { checkout: checkout.folder });
 		expect(content[0]?.text).toBe('build: make\ntest: make test');
 	});
 
 	it('names every problem by line and key', async () => {
-		const checkout = workplace.checkout(`# a comment
+		const checkout = scratch.checkout(`# a comment
 stages:
   - name: build it
     run: make
@@ -288,7 +286,7 @@ describe.concurrent('paths', () => {
 	);
 
 	it('that lead out of the roots through a link are refused', async () => {
-		const checkout = workplace.checkout('stages: []');
+		const checkout = scratch.checkout('stages: []');
 		symlinkSync('/', join(checkout.folder, 'out'));
 		const { content } = await server.call('run_pipeline', { checkout: join(checkout.folder, 'out') });
 		expect(content[0]?.text).toContain('leads out of an allowed root');
@@ -297,7 +295,7 @@ describe.concurrent('paths', () => {
 	it.each(['../1/pipeline.yaml', '/etc/passwd', 'link.yaml'])(
 		'of a file must stay in the checkout: %s',
 		async (file) => {
-			const checkout = workplace.checkout('stages: []');
+			const checkout = scratch.checkout('stages: []');
 			symlinkSync('/etc/passwd', join(checkout.folder, 'link.yaml'));
 			const { content } = await server.call('run_pipeline', { checkout: checkout.folder, file });
 			expect(content[0]?.text).toMatch(/ is not below the checkout /);
@@ -305,7 +303,7 @@ describe.concurrent('paths', () => {
 	);
 
 	it('that do not exist, and stages that do not, are named', async () => {
-		const checkout = workplace.checkout('stages: [{ name: a, run: x }]');
+		const checkout = scratch.checkout('stages: [{ name: a, run: x }]');
 		const say = async (args: object): Promise<string | undefined> =>
 			(await server.call('run_pipeline', { checkout: checkout.folder, ...args })).content[0]?.text;
 		expect(await say({ checkout: `${checkout.folder}x` })).toBe(`There is no folder ${checkout.folder}x`);

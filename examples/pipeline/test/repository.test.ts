@@ -3,19 +3,19 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PipelineServer } from './pipeline-server.ts';
-import { Checkout, Workplace } from './workplace.ts';
+import { Checkout, Scratch } from './scratch.ts';
 
 const repository = new Checkout(join(import.meta.dirname, '../../..'));
-const workplace = new Workplace();
+const scratch = new Scratch();
 let server: PipelineServer;
 
 beforeAll(async () => {
-	server = await PipelineServer.start(workplace.database, repository.folder);
+	server = await PipelineServer.start(scratch.database, repository.folder);
 });
 
 afterAll(async () => {
 	await server.end('SIGTERM');
-	workplace.remove();
+	scratch.remove();
 });
 
 it('runs the stages of this repository', { timeout: 120_000 }, async () => {

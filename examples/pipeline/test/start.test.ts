@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Workplace } from './workplace.ts';
+import { Scratch } from './scratch.ts';
 
 const EXAMPLE = join(import.meta.dirname, '..');
 const COMMAND = join(EXAMPLE, '../../dist/cli/holdfast.js');
@@ -23,25 +23,25 @@ const REQUEST = {
 	},
 };
 
-let workplace: Workplace;
+let scratch: Scratch;
 let child: ChildProcess | undefined;
 
 beforeEach(() => {
-	workplace = new Workplace();
+	scratch = new Scratch();
 });
 
 afterEach(() => {
 	child?.kill('SIGKILL');
-	workplace.remove();
+	scratch.remove();
 });
 
 it.each([
 	['main.ts --stdio', [join(EXAMPLE, 'main.ts'), '--stdio']],
 	['holdfast serve --stdio', [COMMAND, 'serve', join(EXAMPLE, 'server.ts'), '--stdio']],
 ])('%s runs a pipeline and ends when its client leaves', async (_name, args) => {
-	const checkout = workplace.checkout('stages: [{ name: only, run: touch ran; echo hello }]');
-	const started = spawn(process.execPath, [...args, '--db', workplace.database], {
-		cwd: workplace.folder,
+	const checkout = scratch.checkout('stages: [{ name: only, run: touch ran; echo hello }]');
+	const started = spawn(process.execPath, [...args, '--db', scratch.database], {
+		cwd: scratch.folder,
 		stdio: ['pipe', 'pipe', 'ignore'],
 	});
 	child = started;

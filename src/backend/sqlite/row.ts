@@ -37,6 +37,7 @@ type TaskBody = Pick<
 	| 'attempt'
 	| 'retries'
 	| 'crashes'
+	| 'releasedSinceMs'
 	| 'error'
 	| 'trace'
 >;
@@ -72,6 +73,7 @@ function encodeBody(record: TaskRecord): string {
 		attempt: record.attempt,
 		retries: record.retries,
 		crashes: record.crashes,
+		releasedSinceMs: record.releasedSinceMs,
 		error: record.error,
 		trace: record.trace,
 	};
@@ -108,6 +110,7 @@ export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
 		attempt: body.attempt,
 		retries: body.retries,
 		crashes: body.crashes,
+		releasedSinceMs: body.releasedSinceMs,
 		lease:
 			row.lease_token === null
 				? null

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { until } from './until.ts';
 
 /** A folder that goes away with the test, with a folder for a checkout and a place for the database. */
-export class Workplace {
+export class Scratch {
 	/** The real path: systems have their temporary folder behind a link. */
 	readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'pipeline-')));
 	readonly database = join(this.folder, 'state', 'tasks.db');
