@@ -34,9 +34,14 @@ export function nextPollMs(pollIntervalMs: number | undefined, ageMs: number, ra
 
 /**
  * How long to leave a server alone after `failures` failures in a row, the first being 1: doubling from 0.5 s to
- * 10 s, half of it at random, never less than what the server asked for.
+ * `maxMs`, half of it at random, never less than what the server asked for.
  */
-export function backoffMs(failures: number, retryAfterMs: number | undefined, random: Random): number {
-	const fullMs = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 20));
+export function backoffMs(
+	failures: number,
+	retryAfterMs: number | undefined,
+	random: Random,
+	maxMs: number = MAX_BACKOFF_MS,
+): number {
+	const fullMs = Math.min(maxMs, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 20));
 	return Math.max(retryAfterMs ?? 0, fullMs / 2 + (fullMs / 2) * random());
 }

@@ -42,6 +42,7 @@ export class Connection {
 	readonly #onNotification: (params: JsonObject) => void;
 	#shim: TransportShim | undefined;
 	#stopListening: (() => void) | undefined;
+	#closed = false;
 
 	constructor(
 		client: Client,
@@ -50,12 +51,23 @@ export class Connection {
 			readonly rpcTimeoutMs: number;
 			/** Takes the params of each `notifications/tasks`. */
 			readonly onNotification: (params: JsonObject) => void;
+			/** Called when the host has connected the client anew. */
+			readonly onConnected: () => void;
 		},
 	) {
 		this.client = client;
 		this.#clock = options.clock;
 		this.#rpcTimeoutMs = options.rpcTimeoutMs;
 		this.#onNotification = options.onNotification;
+		const connect = client.connect.bind(client);
+		client.connect = async (...connectArguments: Parameters<Client['connect']>): Promise<void> => {
+			await connect(...connectArguments);
+			if (this.#closed) return;
+			// Before anything is sent: an answer to an open question must not go to the server by itself.
+			this.#attached();
+			options.onConnected();
+		};
+		if (client.transport) this.#attached();
 	}
 
 	/** Whether the connection speaks the protocol version that the Tasks extension belongs to (T06). */
@@ -115,11 +127,12 @@ export class Connection {
 	 * answered with `input_required`, so it is given such an answer.
 	 *
 	 * @param key - what the handler sees as the request's id.
-	 * @throws what the SDK or the handler throws.
+	 * @throws what the SDK or the handler throws; an SdkError that says so when the client was not connected when
+	 * the handler answered, whose answer the SDK then drops.
 	 */
 	async ask(key: string, request: InputRequest, signal: AbortSignal): Promise<InputResponse> {
-		const shim = this.#attached();
-		const local = shim.beginLocal((params) => {
+		this.#attached();
+		const local = TransportShim.beginLocal((params) => {
 			const responses = params['inputResponses'];
 			return {
 				result: isJsonObject(responses)
@@ -138,6 +151,9 @@ export class Connection {
 			);
 			if (!isJsonObject(answer)) throw new TypeError(`The handler of ${request.method} returned no object`);
 			return answer;
+		} catch (error) {
+			if (this.client.transport) throw error;
+			throw new SdkError(SdkErrorCode.NotConnected, 'Not connected', undefined, { cause: error });
 		} finally {
 			local.end();
 		}
@@ -154,8 +170,8 @@ export class Connection {
 		options?: CallToolRequestOptions,
 	): Promise<CallToolResult> {
 		if (!this.hasTasks || !this.client.transport) return result as unknown as CallToolResult;
-		const shim = this.#attached();
-		const local = shim.beginLocal(() => ({ result: { ...result, resultType: 'complete' } }));
+		this.#attached();
+		const local = TransportShim.beginLocal(() => ({ result: { ...result, resultType: 'complete' } }));
 		try {
 			const marked = { ...params, _meta: { ...params._meta, [LOCAL_META]: local.id } };
 			const toolDefinition = options?.toolDefinition;
@@ -167,6 +183,7 @@ export class Connection {
 
 	/** Stops hearing notifications. */
 	close(): void {
+		this.#closed = true;
 		this.#stopListening?.();
 		this.#stopListening = undefined;
 		this.#shim = undefined;

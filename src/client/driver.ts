@@ -206,7 +206,9 @@ export class Driver {
 		this.#pollAgain = false;
 		let nextMs: number | undefined;
 		try {
-			this.#see(await this.#attempt((wire, signal) => wire.get(this.#taskId, signal)));
+			const task = await this.#attempt((wire, signal) => wire.get(this.#taskId, signal));
+			if (task.status !== this.#task?.status) this.#deps.listener?.missed(this.#taskId);
+			this.#see(task);
 		} catch (error) {
 			nextMs = this.#pollFailed(problemOf(error));
 		} finally {

@@ -19,6 +19,15 @@ const MAX_TASKS = 1_000;
 /** How long further tasks are waited for before a new stream names them. */
 const GATHER_MS = 250;
 
+/** Least time from one good stream to the next one, which names further tasks; until then they are polled. */
+const RENEW_MS = 5_000;
+
+/** Longest wait before a stream is opened again; there is polling meanwhile. */
+const MAX_REOPEN_MS = 30_000;
+
+/** How many changes a stream may have missed before it is taken for dead. */
+const MAX_MISSES = 2;
+
 /** A stream that lived this long was a good one: the next failure begins the back-off anew. */
 const GOOD_STREAM_MS = 10_000;
 
@@ -34,6 +43,8 @@ export class TaskListener {
 	#cancelTimer: (() => void) | undefined;
 	#opening = false;
 	#failures = 0;
+	#misses = 0;
+	#openedAtMs = -Infinity;
 	/** The transport that is known not to offer notifications. */
 	#unsupportedOn: object | undefined;
 	readonly #closed = new AbortController();
@@ -50,7 +61,15 @@ export class TaskListener {
 	/** Asks for a task's notifications from now on. */
 	want(taskId: string): void {
 		this.#wanted.add(taskId);
-		if (!this.#live.has(taskId) && !this.#isUnsupported) this.#openIn(GATHER_MS);
+		if (!this.#live.has(taskId)) this.#renew();
+	}
+
+	/** A poll found a change that was not pushed: the stream may be dead without having closed (F08). */
+	missed(taskId: string): void {
+		if (!this.#live.has(taskId) || ++this.#misses < MAX_MISSES) return;
+		this.#misses = 0;
+		this.#end();
+		this.#openIn(GATHER_MS);
 	}
 
 	/** Does not want a task's notifications any more; the stream is closed with the last of them. */
@@ -82,6 +101,16 @@ export class TaskListener {
 		void stream?.close();
 	}
 
+	/** Opens a stream that names further tasks, unless it could not name any more than the present one. */
+	#renew(): void {
+		if (this.#isUnsupported) return;
+		const listened = [...this.#live].filter((taskId) => this.#wanted.has(taskId)).length;
+		// A full stream is renewed when half of its tasks have ended.
+		if (this.#live.size >= MAX_TASKS && listened > MAX_TASKS / 2) return;
+		const sinceMs = this.#deps.clock.nowMs() - this.#openedAtMs;
+		this.#openIn(Math.max(GATHER_MS, this.#stream ? RENEW_MS - sinceMs : 0));
+	}
+
 	#openIn(delayMs: number): void {
 		if (this.#opening || this.#closed.signal.aborted) return;
 		this.#cancelTimer ??= this.#deps.clock.after(delayMs, () => {
@@ -109,26 +138,29 @@ export class TaskListener {
 			// The new stream stands before the old one falls, so nothing is missed between them.
 			const before = this.#stream;
 			this.#stream = opened.subscription;
+			this.#openedAtMs = clock.nowMs();
+			this.#misses = 0;
 			this.#setLive(opened.taskIds);
 			void before?.close();
-			void this.#watch(opened.subscription, clock.nowMs());
+			void this.#watch(opened.subscription, this.#openedAtMs);
 		} catch (error) {
 			const { kind, retryAfterMs } = problemOf(error);
 			if (kind === 'refused' || kind === 'invalid') this.#unsupportedOn = transport;
 			else {
 				this.#failures += 1;
-				retryInMs = backoffMs(this.#failures + 1, retryAfterMs, random);
+				retryInMs = backoffMs(this.#failures + 1, retryAfterMs, random, MAX_REOPEN_MS);
 			}
 		} finally {
 			this.#opening = false;
 		}
 		if (retryInMs !== undefined) this.#openIn(retryInMs);
-		else if (!this.#isUnsupported && this.#hasNews(taskIds)) this.#openIn(GATHER_MS);
+		else if (this.#hasNews(taskIds)) this.#renew();
 	}
 
 	/** Whether tasks came while a stream was being opened. */
 	#hasNews(asked: readonly string[]): boolean {
-		return asked.length < MAX_TASKS && [...this.#wanted].some((taskId) => !asked.includes(taskId));
+		const named = new Set(asked);
+		return [...this.#wanted].some((taskId) => !named.has(taskId));
 	}
 
 	async #watch(stream: McpSubscription, openedAtMs: number): Promise<void> {
@@ -139,7 +171,7 @@ export class TaskListener {
 		if (this.#wanted.size === 0) return;
 		const { clock, random } = this.#deps;
 		this.#failures = clock.nowMs() - openedAtMs >= GOOD_STREAM_MS ? 1 : this.#failures + 1;
-		this.#openIn(backoffMs(this.#failures, undefined, random));
+		this.#openIn(backoffMs(this.#failures, undefined, random, MAX_REOPEN_MS));
 	}
 
 	#setLive(taskIds: readonly string[]): void {

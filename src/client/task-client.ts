@@ -76,7 +76,9 @@ export class TaskClient {
 			const taskId = taskIdOf(params);
 			if (taskId !== undefined) this.#drivers.get(taskId)?.driver.notified(params);
 		};
-		const connection = new Connection(client, { clock, rpcTimeoutMs, onNotification });
+		const gate = new RequestGate({ clock, random, maxConcurrent });
+		const onConnected = (): void => gate.retryNow();
+		const connection = new Connection(client, { clock, rpcTimeoutMs, onNotification, onConnected });
 		this.#connection = connection;
 		const onChange = (taskIds: readonly string[]): void => {
 			for (const taskId of taskIds) this.#drivers.get(taskId)?.driver.listenChanged();
@@ -85,7 +87,7 @@ export class TaskClient {
 		this.#listener = listens ? new TaskListener({ connection, clock, random, onChange }) : undefined;
 		this.#driverDeps = {
 			...{ connection, clock, random, listenBackstopMs, listener: this.#listener },
-			gate: new RequestGate({ clock, random, maxConcurrent }),
+			gate,
 			onProblem: (error, taskId) => options.onProblem?.(error, taskId),
 		};
 	}

@@ -32,9 +32,11 @@ export type LocalAnswer = (params: JsonObject) => JsonObject;
  */
 export class TransportShim {
 	static readonly #installed = new WeakMap<Transport, TransportShim>();
+	/** Of all connections: a person may answer after the host has connected the client anew. */
+	static readonly #local = new Map<string, LocalAnswer>();
+	static #nextLocal = 0;
 	readonly #calls = new Map<string, PendingCall>();
 	readonly #requests = new Map<string, PendingCall>();
-	readonly #local = new Map<string, LocalAnswer>();
 	readonly #taskListeners = new Set<(params: JsonObject) => void>();
 	readonly #listenFilters = new Map<string, object>();
 	readonly #honoured = new WeakMap<object, readonly string[]>();
@@ -74,10 +76,10 @@ export class TransportShim {
 	}
 
 	/** Has every request that carries the returned id under {@link LOCAL_META} answered here, until ended. */
-	beginLocal(answer: LocalAnswer): { readonly id: string; end(): void } {
-		const id = `local:${this.#next++}`;
-		this.#local.set(id, answer);
-		return { id, end: () => void this.#local.delete(id) };
+	static beginLocal(answer: LocalAnswer): { readonly id: string; end(): void } {
+		const id = `local:${TransportShim.#nextLocal++}`;
+		TransportShim.#local.set(id, answer);
+		return { id, end: () => void TransportShim.#local.delete(id) };
 	}
 
 	/** Calls `listener` with the params of each `notifications/tasks` until the returned function is called. */
@@ -101,7 +103,7 @@ export class TransportShim {
 		if (!('method' in message) || !isJsonObject(params) || !isJsonObject(meta)) return send(message, options);
 		const { [LOCAL_META]: localId, [CALL_META]: callId, ...rest } = meta;
 		const isRequest = 'id' in message && message.id !== undefined;
-		const local = typeof localId === 'string' ? this.#local.get(localId) : undefined;
+		const local = typeof localId === 'string' ? TransportShim.#local.get(localId) : undefined;
 		if (isRequest && local) {
 			const answer = { jsonrpc: '2.0', id: message.id, ...local(params) } as unknown as JSONRPCMessage;
 			queueMicrotask(() => this.#deliver(answer));

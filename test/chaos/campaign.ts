@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import type { DetailedTask } from '../../src/protocol/task.ts';
-import { Wire } from '../field/wire.ts';
+import { stringOf, Wire } from '../field/wire.ts';
 import { type Findings, type Known, Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 import { type VictimFiles, VictimProcess } from './victim-process.ts';
@@ -168,7 +168,7 @@ export class Campaign {
 	async #call(tool: string, args: JsonObject, steps: number): Promise<Known | undefined> {
 		const result = await this.#needed().call(tool, args);
 		return result['resultType'] === 'task'
-			? this.#ledger.add(String(result['taskId']), tool, steps)
+			? this.#ledger.add(stringOf(result['taskId']), tool, steps)
 			: undefined;
 	}
 
@@ -183,7 +183,7 @@ export class Campaign {
 				this.#orders.delete(key);
 				return;
 			}
-			const taskId = String(result['taskId']);
+			const taskId = stringOf(result['taskId']);
 			const before = this.#orders.get(key);
 			if (before !== undefined && before !== taskId)
 				this.#ledger.violation(`the key ${key} began ${before} and then ${taskId}`);

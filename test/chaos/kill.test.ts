@@ -78,7 +78,7 @@ it(`no task is lost, stuck, repeated or rewritten over ${KILLS} kills of the ser
 	await warmUp.kill('SIGTERM');
 	const quick = await campaigns('quick timing', 2, KILLS - KILLS_AT_DEFAULT_TIMING, {
 		timing: QUICK_TIMING,
-		trafficMs: [0, 800],
+		trafficMs: [0, 600],
 		awaitRecovery: false,
 	});
 	const usual = await campaigns('default timing', 5, KILLS_AT_DEFAULT_TIMING, {

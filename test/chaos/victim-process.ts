@@ -68,6 +68,6 @@ export class VictimProcess {
 
 	async #line(): Promise<string | undefined> {
 		const { value, done } = await this.#lines.next();
-		return done === true ? undefined : (value as string);
+		return done === true ? undefined : value;
 	}
 }

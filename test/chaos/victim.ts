@@ -64,7 +64,8 @@ function register(server: McpServer, tasks: Tasks): void {
 					requestedSchema: { type: 'object', properties: { version: { type: 'string' } } },
 				});
 				await task.step('after', () => effect(task, 'after', stepMs / 2));
-				return text(String(answer.content?.['version']));
+				const version = answer.content?.['version'];
+				return text(typeof version === 'string' ? version : 'none');
 			},
 		),
 	);

@@ -45,11 +45,11 @@ const register: Register = (mcp, tasks) => {
 					return inputRequired({ inputRequests: { who } });
 				},
 			},
-			(_args, task) => text(`for ${String(task.prepared)}`),
+			(_args, task) => text(`for ${JSON.stringify(task.prepared)}`),
 		),
 	);
 	mcp.registerTool('noisy', { inputSchema: z.object({}) }, async (_args, ctx) => {
-		const token = (ctx.mcpReq._meta as Record<string, unknown> | undefined)?.['progressToken'];
+		const token = ctx.mcpReq._meta?.['progressToken'];
 		for (const progressToken of [token, 'made-up', 'other'])
 			await ctx.mcpReq.notify({
 				method: 'notifications/progress',
@@ -128,7 +128,7 @@ describe('callTool', () => {
 		const handler = vi.fn(async () => ({ action: 'accept' as const, content: { name: 'Grace' } }));
 		client.setRequestHandler('elicitation/create', handler);
 		const result = await tasks.callTool({ name: 'asks_first', arguments: {} });
-		expect(result.content).toEqual([{ type: 'text', text: 'for Grace' }]);
+		expect(result.content).toEqual([{ type: 'text', text: 'for "Grace"' }]);
 		expect(handler).toHaveBeenCalledTimes(1);
 		expect(requests.counts['tools/call']).toBe(2);
 	});
@@ -262,7 +262,7 @@ describe('an execution', () => {
 		const result = execution.result().catch((error: unknown) => error);
 		const states = (async () => {
 			let count = 0;
-			for await (const _state of execution.updates()) count += 1;
+			for await (const state of execution.updates()) count += state.status === 'working' ? 1 : 0;
 			return count;
 		})();
 		await fake.clock.advance(3_000);

@@ -77,8 +77,8 @@ export class FaultProxy {
 				if (this.#fault === 'half_open') return;
 				if (this.#fault === 'slow') await pause(500);
 				if (this.#fault === 'trickle' && fromServer) {
-					for (const byte of chunk) {
-						to.write(Buffer.of(byte as number));
+					for (const byte of chunk as Buffer) {
+						to.write(Buffer.of(byte));
 						await pause(0);
 					}
 				} else to.write(chunk);

@@ -1,4 +1,7 @@
-/** Real HTTP through a proxy that breaks it: no task is lost, none is run twice, and the server is not flooded. */
+/**
+ * Real HTTP through a proxy that breaks it: no task is lost, none is run twice, and the server is not flooded.
+ * HOLDFAST_FAULT_TASKS sets how many tasks.
+ */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -14,7 +17,7 @@ afterEach(async () => {
 	for (const end of ends.splice(0).reverse()) await end();
 });
 
-const TASKS = 100;
+const TASKS = Number(process.env['HOLDFAST_FAULT_TASKS'] ?? 100);
 
 /** A server behind a proxy, with a tool that runs until it is released, and how often it ran for each index. */
 async function setUp(options: TaskClientOptions = {}) {

@@ -212,18 +212,58 @@ describe('a question of a task', () => {
 		expect(problems).toMatchObject([{ message: 'The window broke' }]);
 	});
 
+	it('stays open while the host connects anew, and its answer still counts (T34)', async () => {
+		const { fake, answers } = asking({ ask: form() });
+		const tasks = await fake.taskClient({}, ELICITATION);
+		const answer = Promise.withResolvers<{ action: 'accept'; content: { ok: boolean } }>();
+		const handler = vi.fn(() => answer.promise);
+		tasks.client.setRequestHandler('elicitation/create', handler);
+		const result = tasks.callTool({ name: 'delete' });
+		await fake.clock.advance(1_000);
+		await tasks.client.close();
+		await fake.clock.advance(30_000);
+		await fake.reconnect(tasks.client);
+		answer.resolve({ action: 'accept', content: { ok: true } });
+		await fake.clock.advance(30_000);
+		expect(await result).toMatchObject({ content: [{ text: 'answered' }] });
+		expect(handler).toHaveBeenCalledTimes(1);
+		expect(answers).toEqual({ ask: { action: 'accept', content: { ok: true } } });
+		expect(fake.violations).toEqual([]);
+	});
+
+	it('is asked again when it was answered without a connection, which the SDK drops, and never cancelled', async () => {
+		const { fake, answers } = asking({ ask: form() });
+		const tasks = await fake.taskClient({}, ELICITATION);
+		const first = Promise.withResolvers<void>();
+		const handler = vi.fn(async () => {
+			if (handler.mock.calls.length === 1) await first.promise;
+			return { action: 'accept' as const, content: { ok: true } };
+		});
+		tasks.client.setRequestHandler('elicitation/create', handler);
+		const result = tasks.callTool({ name: 'delete' });
+		await fake.clock.advance(1_000);
+		await tasks.client.close();
+		first.resolve();
+		await fake.clock.advance(30_000);
+		await fake.reconnect(tasks.client);
+		await fake.clock.advance(30_000);
+		await result;
+		expect(handler).toHaveBeenCalledTimes(2);
+		expect(answers).toEqual({ ask: { action: 'accept', content: { ok: true } } });
+	});
+
 	it('goes to onInput where the host gives one', async () => {
 		const { fake, answers } = asking({ ask: form('Sure?') });
 		const tasks = await fake.taskClient({
 			onInput: async (request, { key, tool }) => ({
 				action: 'accept',
-				content: { said: `${key} ${tool} ${String(request.params?.['message'])}` },
+				content: { said: `${key} ${tool} ${JSON.stringify(request.params?.['message'])}` },
 			}),
 		});
 		const result = tasks.callTool({ name: 'delete' });
 		await fake.clock.advance(5_000);
 		await result;
-		expect(answers).toEqual({ ask: { action: 'accept', content: { said: 'ask delete Sure?' } } });
+		expect(answers).toEqual({ ask: { action: 'accept', content: { said: 'ask delete "Sure?"' } } });
 	});
 
 	it('ends with a clear error when the server does not take the answer', async () => {
@@ -326,7 +366,7 @@ describe('against a holdfast server in memory', () => {
 								context.requireInput(key, { mode: 'form', message: key, requestedSchema }),
 							),
 						);
-						return text(answers.map(({ content }) => String(content?.['v'])).join(' '));
+						return text(JSON.stringify(answers.map(({ content }) => content?.['v'])));
 					}),
 				),
 			ELICITATION,
@@ -339,7 +379,7 @@ describe('against a holdfast server in memory', () => {
 		const tasks = new TaskClient(client);
 		ends.push(() => tasks.close());
 		expect(await tasks.callTool({ name: 'ask', arguments: {} })).toMatchObject({
-			content: [{ text: 'ONE TWO' }],
+			content: [{ text: '["ONE","TWO"]' }],
 		});
 		expect(requests.counts['tasks/update']).toBe(2);
 	});

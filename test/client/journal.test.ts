@@ -58,7 +58,7 @@ describe.each([
 		expect(await journal.answer(KEY, 'b', { action: 'cancel' })).toBe(true);
 		await journal.sent(KEY, ['b', 'unknown']);
 		const answers = (await journal.find(KEY))?.answers ?? {};
-		expect(Object.entries(answers).sort()).toEqual([
+		expect(Object.entries(answers).sort(([a], [b]) => (a < b ? -1 : 1))).toEqual([
 			['__proto__', { response: { action: 'accept' } }],
 			['b', { response: null }],
 		]);

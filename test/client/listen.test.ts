@@ -53,7 +53,7 @@ describe('listening', () => {
 		await fake.clock.advance(3_000);
 		expect(fake.of('subscriptions/listen')).toHaveLength(1);
 		await tasks.startTool({ name: 'later' });
-		await fake.clock.advance(3_000);
+		await fake.clock.advance(6_000);
 		expect(fake.of('subscriptions/listen')).toHaveLength(2);
 		expect(fake.of('notifications/cancelled').map(({ params }) => params['requestId'])).toEqual([
 			fake.listenIds[0],
@@ -130,6 +130,40 @@ describe('listening', () => {
 		fake.get = () => done('found by polling', { taskId: 'a' });
 		await fake.clock.advance(31_000);
 		expect(await result).toMatchObject({ content: [{ text: 'found by polling' }] });
+	});
+
+	it('opens a new stream when polls find what the old one missed (F08)', async () => {
+		const fake = listening();
+		const tasks = await fake.taskClient({ listenBackstopMs: 30_000 });
+		for (const name of ['a', 'b', 'c']) await tasks.startTool({ name });
+		await fake.clock.advance(10_000);
+		expect(fake.of('subscriptions/listen')).toHaveLength(1);
+		fake.get = (_n, taskId) => (taskId === 'c' ? task({ taskId }) : done('unheard', { taskId }));
+		await fake.clock.advance(40_000);
+		expect(fake.of('subscriptions/listen')).toHaveLength(2);
+		fake.notify(done('heard', { taskId: 'c' }));
+		await fake.clock.advance(0);
+		expect(tasks.watching).toBe(0);
+	});
+
+	it('names at most 1,000 tasks, polls the rest, and does not ask again and again', async () => {
+		const fake = listening();
+		fake.get = (_n, taskId) => task({ taskId, pollIntervalMs: 20_000 });
+		const tasks = await fake.taskClient();
+		for (let index = 0; index < 1_200; index++) await tasks.startTool({ name: `t${index}` });
+		await fake.clock.advance(MINUTE_MS);
+		const listens = fake.of('subscriptions/listen');
+		expect(listens.length).toBeLessThanOrEqual(2);
+		const last = listens.at(-1)?.params['notifications'] as { taskIds: string[] } | undefined;
+		expect(last?.taskIds).toHaveLength(1_000);
+		const polled = new Set(
+			fake
+				.of('tasks/get')
+				.filter(({ atMs }) => atMs > fake.clock.nowMs() - 25_000)
+				.map(({ params }) => params['taskId']),
+		);
+		expect(polled.size).toBe(200);
+		tasks.close();
 	});
 
 	it('asks questions that are pushed, once (T34, T52)', async () => {

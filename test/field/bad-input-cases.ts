@@ -41,16 +41,7 @@ export function badCases(taskId: string): BadCase[] {
 
 	for (const bad of [5, null, true, [], {}, ['echo']])
 		add(`a tool name that is ${JSON.stringify(bad)}`, [INVALID_PARAMS], tool(call(bad, {})));
-	for (const bad of [
-		'nothing',
-		'',
-		'x'.repeat(10_000),
-		'../echo',
-		'echo\0',
-		'\ud800',
-		'__proto__',
-		'constructor',
-	])
+	for (const bad of ['nothing', '', 'x'.repeat(10_000), '../echo', 'echo\0', '__proto__', 'constructor'])
 		add(`an unknown tool ${JSON.stringify(bad.slice(0, 20))}`, [INVALID_PARAMS], tool(call(bad, {})));
 	for (const bad of ['text', 5, true, [], [1]])
 		add(`arguments that are ${JSON.stringify(bad)}`, [INVALID_PARAMS], tool(call('echo', bad)));

@@ -113,7 +113,6 @@ describe('F24: the same write twice', () => {
 		await eventually(() => built.length === 2 || undefined);
 	});
 
-	// Fault: Engine.#join() rejoins a record whose retention is over, since the store still has it until the next sweep.
 	it('F24: the same key in the moment between expiry and sweep is a new run too', async () => {
 		const { rig, built } = await site();
 		const ada = rig.connect({ token: 'ada' });

@@ -165,7 +165,6 @@ describe('F29: calls that nobody waits for', () => {
 		expect(rig.isClosed()).toBe(false);
 	});
 
-	// Fault: Call.abandon() only fires the signal; no grace time runs, so that the handler holds its slot for ever.
 	it('F29: a handler that ignores its signal is abandoned also where its call was never stored', async () => {
 		const { signals, options } = work('cancel', 'forbidden');
 		const rig = await serveHttp({ ...options, concurrency: 1 });

@@ -21,7 +21,7 @@ import {
 import { FakeClock } from '../../src/testing/index.ts';
 import { envelope, Wire, type WireOptions } from './wire.ts';
 
-export interface RigOptions extends Partial<Omit<TaskServerOptions, 'server' | 'clock' | 'backend'>> {
+export interface RigOptions extends Pick<TaskServerOptions, 'concurrency' | 'limits' | 'timing'> {
 	readonly tools: (server: McpServer, tasks: Tasks) => void;
 	/** Makes the backend; by default one in memory. */
 	readonly backend?: (clock: FakeClock) => Backend;
@@ -168,13 +168,15 @@ export function text(value: string): { content: [{ type: 'text'; text: string }]
 }
 
 function prepare(options: RigOptions): Rig {
-	const { tools, backend: makeBackend, http: _http, clock = new FakeClock(), ...rest } = options;
+	const { tools, backend: makeBackend, clock = new FakeClock() } = options;
 	const backend = makeBackend?.(clock) ?? memory({ time: clock });
 	const writes = { create: 0, full: 0, normal: 0, step: 0 };
 	countWrites(backend.store, writes);
 	const complaints: Complaint[] = [];
 	const server = createTaskServer({
-		...rest,
+		...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+		...(options.limits && { limits: options.limits }),
+		...(options.timing && { timing: options.timing }),
 		backend,
 		clock,
 		log: {
@@ -194,18 +196,20 @@ function prepare(options: RigOptions): Rig {
 }
 
 function countWrites(store: TaskStore, writes: Record<'create' | 'full' | 'normal' | 'step', number>): void {
-	const { create, replace, saveStep } = store;
+	const create = store.create.bind(store);
+	const replace = store.replace.bind(store);
+	const saveStep = store.saveStep.bind(store);
 	store.create = (details, limits) => {
 		writes.create += 1;
-		return create.call(store, details, limits);
+		return create(details, limits);
 	};
 	store.replace = (record, durability) => {
 		writes[durability] += 1;
-		return replace.call(store, record, durability);
+		return replace(record, durability);
 	};
 	store.saveStep = (taskId, token, step) => {
 		writes.step += 1;
-		return saveStep.call(store, taskId, token, step);
+		return saveStep(taskId, token, step);
 	};
 }
 

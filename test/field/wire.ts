@@ -85,7 +85,7 @@ export function callParams(
 		...(key !== undefined && { [IDEMPOTENCY_KEY_META]: key }),
 		...(progressToken !== undefined && { progressToken }),
 	};
-	return { name, arguments: args, ...rest, _meta: meta } as JsonObject;
+	return { name, arguments: args, ...rest, _meta: meta };
 }
 
 export class Wire {
@@ -195,6 +195,12 @@ export function headerValue(value: string): string {
 		: `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`;
 }
 
+/** A value that is to be a string. */
+export function stringOf(value: unknown): string {
+	if (typeof value !== 'string') throw new Error(`A string was expected: ${JSON.stringify(value)}`);
+	return value;
+}
+
 /** The text of a tool result's first content block. */
 export function textOf(result: unknown): string {
 	const content = isJsonObject(result) ? result['content'] : undefined;
@@ -251,21 +257,22 @@ async function read(
 		longestSilenceMs = Math.max(longestSilenceMs, performance.now() - lastAtMs);
 		lastAtMs = performance.now();
 		text += decoder.decode(chunk, { stream: true });
-		for (
-			let end = text.indexOf('\n\n', parsedTo);
-			isStream && end >= 0;
-			end = text.indexOf('\n\n', parsedTo)
-		) {
-			const data = text
-				.slice(parsedTo, end)
-				.split('\n')
-				.find((line) => line.startsWith('data:'));
-			parsedTo = end + 2;
-			if (data !== undefined) messages.push(JSON.parse(data.slice(5)) as JsonObject);
-		}
+		if (isStream) parsedTo = readFrames(text, parsedTo, messages);
 	}
 	if (!isStream) messages.push(parsed(text));
 	return { text, message: messages.at(-1) ?? {}, notes: messages.slice(0, -1), longestSilenceMs };
+}
+
+/** Reads the events that are complete; answers up to where. */
+function readFrames(text: string, from: number, messages: JsonObject[]): number {
+	for (;;) {
+		const end = text.indexOf('\n\n', from);
+		if (end < 0) return from;
+		const lines = text.slice(from, end).split('\n');
+		const data = lines.find((line) => line.startsWith('data:'));
+		if (data !== undefined) messages.push(JSON.parse(data.slice(5)) as JsonObject);
+		from = end + 2;
+	}
 }
 
 function parsed(text: string): JsonObject {
