@@ -215,7 +215,7 @@ export class Engine {
 	#newRecord(call: TaskCall, leased: boolean): TaskRecord {
 		const nowMs = this.nowMs();
 		const record: TaskRecord = {
-			taskId: randomBytes(20).toString('base64url'),
+			taskId: randomBytes(20).toString('hex'),
 			revision: 1,
 			tool: call.tool,
 			principal: call.principal,

@@ -161,6 +161,11 @@ export class Run implements TaskContext {
 		this.#controller.abort(new DOMException(`The task was left: ${exit}`, 'AbortError'));
 	}
 
+	/** Parks at once, if the handler only waits. */
+	parkNow(): Promise<void> {
+		return this.#park(true);
+	}
+
 	/** Fires the signal and lets the handler end by itself. */
 	abort(reason: string): void {
 		this.#controller.abort(new DOMException(reason, 'AbortError'));
@@ -260,7 +265,8 @@ export class Run implements TaskContext {
 		this.#cancelPark = undefined;
 	}
 
-	async #park(): Promise<void> {
+	async #park(isHurried = false): Promise<void> {
+		if (this.#parking || this.#task.record.policy.resume === 'never') return;
 		this.#cancelPark = undefined;
 		const endedWaits = this.#endedWaits;
 		const waitsOnly = (): boolean =>
@@ -271,7 +277,9 @@ export class Run implements TaskContext {
 		// A wait that is about to end is not worth a new entry of the handler.
 		const wakeAtMs = this.#nextWakeMs();
 		const isWorthIt =
-			wakeAtMs === null || wakeAtMs - this.#clock.nowMs() >= this.#task.record.policy.parkAfterMs;
+			isHurried ||
+			wakeAtMs === null ||
+			wakeAtMs - this.#clock.nowMs() >= this.#task.record.policy.parkAfterMs;
 		if (!waitsOnly() || !isWorthIt) return this.#considerParking();
 		const parking = Promise.withResolvers<void>();
 		try {

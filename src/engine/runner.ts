@@ -160,6 +160,8 @@ export class Runner {
 		this.#wakeTimer?.();
 		await this.#claiming;
 		const all = [...this.#running.values()];
+		// A handler that waits for a person would use up the whole time.
+		await Promise.all(all.map(({ run }) => run.parkNow()));
 		let cancelDrain = (): void => {};
 		const drained = new Promise<void>((resolve) => {
 			cancelDrain = this.#deps.clock.after(drainMs, resolve);

@@ -10,3 +10,13 @@ export interface JsonObject {
 export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Whether a value is nested more than `levels` deep. Does not recurse, so it answers for any depth. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+	let layer: unknown[] = [value];
+	for (let level = 0; layer.length > 0; level++) {
+		if (level > levels) return true;
+		layer = layer.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+	}
+	return false;
+}

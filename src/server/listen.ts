@@ -10,7 +10,7 @@ import {
 	localhostAllowedHostnames,
 	localhostAllowedOrigins,
 	type NodeRequest,
-	toNodeHandler,
+	loadNodeHandler,
 	validateHostHeader,
 	validateOriginHeader,
 	verifyBearerToken,
@@ -59,7 +59,7 @@ export async function listen(server: TaskServer, options: ListenOptions = {}): P
 		);
 	await server.start();
 	const endpoint = createFetch(server, options);
-	const http = createServer(endpointListener(server, endpoint, { ...options, host }));
+	const http = createServer(await endpointListener(server, endpoint, { ...options, host }));
 	// The engine has its own clocks; a socket timer would cut held calls.
 	http.requestTimeout = 0;
 	http.timeout = 0;
@@ -94,13 +94,18 @@ function stopListening(http: Server): Promise<void> {
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** The `node:http` listener of one endpoint: checks, the direct path, and the SDK for everything else. */
-export function endpointListener(server: TaskServer, endpoint: TaskFetch, options: ListenOptions): Handler {
+export async function endpointListener(
+	server: TaskServer,
+	endpoint: TaskFetch,
+	options: ListenOptions,
+): Promise<Handler> {
 	const { runtime, log } = server;
 	const path = options.path ?? '/mcp';
 	const maxBodyBytes = options.maxBodyBytes ?? MAX_BODY_BYTES;
 	const onLoopback = LOOPBACK.has(options.host ?? '127.0.0.1');
 	const hosts = options.allowedHosts ?? (onLoopback ? localhostAllowedHostnames() : undefined);
 	const origins = options.allowedOrigins ?? (onLoopback ? localhostAllowedOrigins() : hosts);
+	const toNodeHandler = await loadNodeHandler();
 	const throughSdk = toNodeHandler(endpoint, {
 		maxRequestBodySize: maxBodyBytes,
 		onerror: (error) => log.warn({ error: error.message }, 'a request failed'),

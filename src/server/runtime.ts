@@ -48,6 +48,8 @@ const SELF = { name: 'holdfast', version: '1' };
 /** Connects SDK servers to an engine, in both directions. */
 export class TaskRuntime {
 	readonly engine: () => Engine;
+	/** Resolves when the engine can be asked; discovery does not wait for it. */
+	readonly ready: () => Promise<void>;
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
@@ -61,9 +63,11 @@ export class TaskRuntime {
 		readonly build: TaskServerFactory;
 		readonly engine: () => Engine;
 		readonly principalOf: PrincipalOf;
+		readonly ready: () => Promise<void>;
 		readonly onError: (error: Error) => void;
 	}) {
 		this.engine = options.engine;
+		this.ready = options.ready;
 		this.#principalOf = options.principalOf;
 		this.#build = options.build;
 		this.#inner = createMcpHandler((context) => this.build(context), {
@@ -101,6 +105,7 @@ export class TaskRuntime {
 		const raw = site.exchange.takeCall(site.ctx);
 		if (!raw)
 			throw new HoldfastError('NOT_STARTED', 'A task tool was called outside of a tools/call request');
+		await this.ready();
 		const entryId = raw.meta[ENTRY_META];
 		const entry = typeof entryId === 'string' ? this.#entries.get(entryId) : undefined;
 		if (!entry) return answerCall(this, site, raw);

@@ -1,5 +1,7 @@
 /** The only file that imports the server SDK: what holdfast uses of it, under its own names. */
-export { type NodeIncomingMessageLike as NodeRequest, toNodeHandler } from '@modelcontextprotocol/node';
+import type { toNodeHandler } from '@modelcontextprotocol/node';
+
+export type { NodeIncomingMessageLike as NodeRequest } from '@modelcontextprotocol/node';
 export {
 	type AuthInfo,
 	bearerAuthChallengeResponse,
@@ -24,3 +26,8 @@ export {
 	verifyBearerToken,
 } from '@modelcontextprotocol/server';
 export { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+
+/** The SDK's `toNodeHandler`, loaded when HTTP is served: a server on stdio starts without it. */
+export async function loadNodeHandler(): Promise<typeof toNodeHandler> {
+	return (await import('@modelcontextprotocol/node')).toNodeHandler;
+}

@@ -1,3 +1,5 @@
+import { messageOf } from '../errors.ts';
+import { limitLines } from './line-limit.ts';
 import { ListeningTransport } from './listen-stdio.ts';
 import { localPrincipal } from './principal.ts';
 import { serveStdio, StdioServerTransport, type Transport } from './sdk.ts';
@@ -11,7 +13,7 @@ export interface StdioOptions {
 
 /** A server on stdio. */
 export interface StdioServing {
-	/** Resolves when the client has gone. */
+	/** Resolves when the client has gone and the task server was stopped. */
 	readonly closed: Promise<void>;
 	/** Ends subscriptions and the connection, and stops the task server. */
 	close(drainMs?: number): Promise<void>;
@@ -23,27 +25,22 @@ export interface StdioServing {
  */
 export function serveTasksOverStdio(server: TaskServer, options: StdioOptions = {}): StdioServing {
 	const started = server.start();
+	// Whoever asks for something is told; a client that only connects is no reason to crash.
+	started.catch((error: unknown) =>
+		server.log.error({ error: messageOf(error) }, 'the backend cannot be opened'),
+	);
 	const { promise: closed, resolve } = Promise.withResolvers<void>();
-	const wire = new ListeningTransport(
-		options.transport ?? new StdioServerTransport(),
-		server.runtime,
-		localPrincipal(),
-		started,
-	);
-	const handle = serveStdio(
-		async (context) => {
-			await started;
-			return server.runtime.build(context);
-		},
-		{
-			transport: wire,
-			onerror: (error) => server.log.warn({ error: error.message }, 'the SDK refused a message'),
-		},
-	);
+	const transport =
+		options.transport ?? new StdioServerTransport(limitLines(process.stdin, process.stdout), process.stdout);
+	const wire = new ListeningTransport(transport, server.runtime, localPrincipal(), started);
+	const handle = serveStdio((context) => server.runtime.build(context), {
+		transport: wire,
+		onerror: (error) => server.log.warn({ error: error.message }, 'the SDK refused a message'),
+	});
 	const { onclose } = wire;
 	wire.onclose = () => {
 		onclose?.();
-		resolve();
+		void server.stop(GONE_DRAIN_MS).then(resolve, resolve);
 	};
 	return {
 		closed,
@@ -53,3 +50,6 @@ export function serveTasksOverStdio(server: TaskServer, options: StdioOptions = 
 		},
 	};
 }
+
+/** How long handlers may go on after the client went away: hosts kill a server that does not end soon. */
+const GONE_DRAIN_MS = 1_000;

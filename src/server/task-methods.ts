@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Engine } from '../engine/engine.ts';
 import { isHoldfastError, wireCodeOf } from '../errors.ts';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { TASKS_EXTENSION, type TaskMethod, WIRE_CODES } from '../protocol/names.ts';
 import type { InputResponse, WireError } from '../protocol/task.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
@@ -17,6 +17,9 @@ export const MISSING_CAPABILITY: WireError = {
 	message: `This request needs the client capability ${TASKS_EXTENSION}`,
 	data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
 };
+
+/** Deeper answers than any form or model makes; recursion in JSON encoders ends far below what parsers take. */
+const MAX_RESPONSE_DEPTH = 200;
 
 /** What a `tasks/*` request asks. */
 export interface TaskRequest {
@@ -60,6 +63,7 @@ export function registerTaskMethods(server: McpServer, exchange: Exchange, runti
 		server.server.setRequestHandler(method, { params: schema }, async (params, ctx) => {
 			try {
 				if (!declaresTasks(envelopeOf(ctx))) throw new MissingCapability();
+				await runtime.ready();
 				// The SDK drops responses that have members of certain names; a client's answer is never lost.
 				const inputResponses = exchange.takeResponses(ctx);
 				return await answerTaskRequest(
@@ -95,5 +99,7 @@ function checkResponses(responses: unknown): Record<string, InputResponse> {
 	for (const [key, response] of Object.entries(responses))
 		if (!isJsonObject(response))
 			throw new InvalidParams(`params.inputResponses["${key.slice(0, 100)}"] must be an object`);
+	if (isDeeperThan(responses, MAX_RESPONSE_DEPTH))
+		throw new InvalidParams(`params.inputResponses is nested more than ${MAX_RESPONSE_DEPTH} levels deep`);
 	return responses as Record<string, InputResponse>;
 }

@@ -51,6 +51,7 @@ export class TaskServer {
 			build: options.server,
 			engine: () => this.engine,
 			principalOf: options.principal ?? tokenPrincipal,
+			ready: () => this.start(),
 			onError: (error) => this.log.warn({ error: error.message }, 'the SDK refused something'),
 		});
 		this.#engine = new Engine({
@@ -88,11 +89,14 @@ export class TaskServer {
 	 */
 	stop(drainMs = 5_000): Promise<void> {
 		this.#stopped ??= (async () => {
+			// The engine's timers do not keep the process alive, but it must live until its tasks are handed back.
+			const alive = setInterval(() => {}, 1_000);
 			await this.#state?.catch(() => {});
 			await this.#engine.stop(drainMs);
 			this.#isOpen = false;
 			await this.runtime.close();
 			await this.#backend.close();
+			clearInterval(alive);
 		})();
 		return this.#stopped;
 	}

@@ -6,7 +6,10 @@ import { checkOptions, type TaskToolOptions } from './tool-options.ts';
 import type { JsonValue } from '../protocol/json.ts';
 
 /** A tool's handler. What it returns is what the call returns, at once or as a task's result. */
-export type TaskHandler<Args> = (args: Args, task: TaskContext) => CallToolResult | Promise<CallToolResult>;
+export type TaskHandler<Args, Prepared extends JsonValue = JsonValue> = (
+	args: Args,
+	task: TaskContext & { readonly prepared: Prepared },
+) => CallToolResult | Promise<CallToolResult>;
 
 /** Makes tool callbacks for one SDK server. */
 export class Tasks {
@@ -26,10 +29,12 @@ export class Tasks {
 	 */
 	handler<Args, Prepared extends JsonValue = JsonValue>(
 		options: TaskToolOptions<Args, Prepared>,
-		handler: TaskHandler<Args>,
+		handler: TaskHandler<Args, Prepared>,
 	): (args: Args, ctx: ServerContext) => Promise<CallToolResult> {
 		const checked = checkOptions<Args>(options);
+		// What `prepare` returned went through the store as JSON; only its author knows its type.
+		const untyped = handler as unknown as TaskHandler<Args>;
 		return (args, ctx) =>
-			this.#runtime.answer({ args, ctx, options: checked, handler, exchange: this.#exchange() });
+			this.#runtime.answer({ args, ctx, options: checked, handler: untyped, exchange: this.#exchange() });
 	}
 }

@@ -16,14 +16,19 @@ export interface CampaignOptions {
 	readonly kills: number;
 	/** The engine's beat; the defaults where empty. */
 	readonly timing: Readonly<Record<string, number>>;
-	/** Least and greatest time of traffic before the process is killed. */
-	readonly trafficMs: readonly [number, number];
+	/**
+	 * After how many answers, at least and at most, the process is killed: a measure of work that is the same on a
+	 * busy machine and on an idle one.
+	 */
+	readonly repliesPerLife: readonly [number, number];
 	/** Whether every orphan must show a sign of life before the next kill. */
 	readonly awaitRecovery: boolean;
 }
 
 const MOST_OPEN = 30;
+const MOST_IN_FLIGHT = 16;
 const BEAT_MS = 20;
+const LIFE_AT_MOST_MS = 3_000;
 const END_WITHIN_MS = 30_000;
 
 export class Campaign {
@@ -34,6 +39,7 @@ export class Campaign {
 	#wire: Wire | undefined;
 	#isKilled = false;
 	#inFlight = 0;
+	#replies = 0;
 	#serial = 0;
 	/** Idempotency keys that were used, with the task that the first answer named. */
 	readonly #orders = new Map<string, string | undefined>();
@@ -70,7 +76,7 @@ export class Campaign {
 
 	/** From one start to the next kill. */
 	async #live(kill: number): Promise<void> {
-		const { random, trafficMs, awaitRecovery } = this.#options;
+		const { random, repliesPerLife, awaitRecovery } = this.#options;
 		const victim = this.#next;
 		this.#next = new VictimProcess(this.#files);
 		const isKilledEarly = kill > 1 && !awaitRecovery && random.isOneIn(10);
@@ -81,7 +87,7 @@ export class Campaign {
 		} else {
 			this.#serve(await serving);
 			if (awaitRecovery) await this.#untilRecovered();
-			await this.#traffic(random.between(...trafficMs));
+			await this.#traffic(random.between(...repliesPerLife));
 		}
 		this.#isKilled = true;
 		const requestsInFlight = this.#inFlight;
@@ -102,14 +108,16 @@ export class Campaign {
 		for (const [key, taskId] of this.#orders) if (taskId === undefined) void this.#order(key);
 	}
 
-	/** New calls, polls, answers and cancels for a while. */
-	async #traffic(durationMs: number): Promise<void> {
+	/** New calls, polls, answers and cancels until so many were answered. */
+	async #traffic(replies: number): Promise<void> {
 		const { random } = this.#options;
 		for (let burst = random.between(2, 4); burst > 0; burst--) this.#begin();
-		await this.#beat(performance.now() + durationMs, () => {
+		const until = this.#replies + replies;
+		await this.#beat(performance.now() + LIFE_AT_MOST_MS, () => {
 			if (random.isOneIn(3) && this.#ledger.open().length < MOST_OPEN) this.#begin();
-			return false;
+			return this.#replies >= until;
 		});
+		await pause(random.between(0, BEAT_MS));
 	}
 
 	async #untilRecovered(): Promise<void> {
@@ -133,7 +141,8 @@ export class Campaign {
 			lastMs = nowMs;
 			if (turn % 5 === 0) this.#ledger.readEffects();
 			for (const [index, known] of this.#ledger.open().entries())
-				if (index % 4 === turn % 4) void this.#attempt(() => this.#look(known));
+				if (index % 4 === turn % 4 && this.#inFlight < MOST_IN_FLIGHT)
+					void this.#attempt(() => this.#look(known));
 			if (isDone()) return;
 		}
 	}
@@ -231,6 +240,7 @@ export class Campaign {
 		const wire = this.#wire;
 		try {
 			await work();
+			this.#replies += 1;
 		} catch (error) {
 			if (!this.#isKilled && this.#wire === wire)
 				this.#ledger.violation(`a request failed: ${String(error)}`);

@@ -27,7 +27,7 @@ async function campaigns(
 	name: string,
 	count: number,
 	kills: number,
-	options: Pick<Options, 'timing' | 'trafficMs' | 'awaitRecovery'>,
+	options: Pick<Options, 'timing' | 'repliesPerLife' | 'awaitRecovery'>,
 ) {
 	const startedAtMs = performance.now();
 	const parts = await Promise.all(
@@ -78,12 +78,12 @@ it(`no task is lost, stuck, repeated or rewritten over ${KILLS} kills of the ser
 	await warmUp.kill('SIGTERM');
 	const quick = await campaigns('quick timing', 2, KILLS - KILLS_AT_DEFAULT_TIMING, {
 		timing: QUICK_TIMING,
-		trafficMs: [0, 600],
+		repliesPerLife: [0, 90],
 		awaitRecovery: false,
 	});
 	const usual = await campaigns('default timing', 5, KILLS_AT_DEFAULT_TIMING, {
 		timing: {},
-		trafficMs: [600, 1_500],
+		repliesPerLife: [60, 150],
 		awaitRecovery: true,
 	});
 	const all = [...quick, ...usual];
