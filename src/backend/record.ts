@@ -92,6 +92,10 @@ export interface TaskRecord {
 	readonly openInputs: Readonly<Record<string, OpenInput>>;
 	/** Every answer of the task's life by key: the handler's journal of its questions. */
 	readonly inputResponses: InputResponses;
+	/** How long the task has waited for answers so far, in milliseconds, without the wait that goes on. */
+	readonly waitedMs: number;
+	/** Since when it waits for answers; null when it does not. */
+	readonly waitingSinceMs: number | null;
 	/** Whether the handler journalled anything yet, so that entering it again repeats no finished step. */
 	readonly journalled: boolean;
 	/** How often a handler was entered for this task. */

@@ -1,3 +1,4 @@
+import { workedMs } from '../engine/deadlines.ts';
 import type { TaskRecord } from '../backend/record.ts';
 import { progressText } from '../engine/progress.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -35,7 +36,7 @@ export function summaryOf(record: TaskRecord): JsonObject {
 export function standOf(record: TaskRecord): string {
 	if (record.statusMessage !== null) return record.statusMessage;
 	if (record.progress === null) return '';
-	return progressText(record.progress, record.lastUpdatedAtMs - record.createdAtMs, record.policy.estimateMs);
+	return progressText(record.progress, workedMs(record, record.lastUpdatedAtMs), 0, record.policy.estimateMs);
 }
 
 /** A point in time as ISO 8601. */

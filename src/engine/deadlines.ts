@@ -39,3 +39,9 @@ export function isExpired(record: TaskRecord, nowMs: number): boolean {
 function lastInputDeadlineMs(record: TaskRecord): number {
 	return Math.max(0, ...Object.values(record.openInputs).map((input) => input.deadlineAtMs)) || -Infinity;
 }
+
+/** How long a task has been worked on at `nowMs`: its age without the time in which it waited for answers. */
+export function workedMs(record: TaskRecord, nowMs: number): number {
+	const waitingMs = record.waitingSinceMs === null ? 0 : nowMs - record.waitingSinceMs;
+	return nowMs - record.createdAtMs - record.waitedMs - waitingMs;
+}

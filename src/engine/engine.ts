@@ -171,7 +171,10 @@ export class Engine {
 	#withLatestNote(record: TaskRecord): TaskRecord {
 		const running = this.#runner.find(record.taskId);
 		const statusMessage = running?.run.unstoredText;
-		return running && statusMessage !== undefined && record.lease?.token === running.task.token
+		return running &&
+			statusMessage !== undefined &&
+			record.status === 'working' &&
+			record.lease?.token === running.task.token
 			? { ...record, progress: running.run.note, statusMessage, lastUpdatedAtMs: this.nowMs() }
 			: record;
 	}
@@ -236,6 +239,8 @@ export class Engine {
 			retries: 0,
 			crashes: 0,
 			releasedSinceMs: null,
+			waitedMs: 0,
+			waitingSinceMs: null,
 			lease: leased ? this.#runner.newLease() : null,
 			runAtMs: leased ? null : nowMs,
 			dueAtMs: 0,

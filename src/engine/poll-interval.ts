@@ -1,4 +1,5 @@
 import type { TaskRecord } from '../backend/record.ts';
+import { workedMs } from './deadlines.ts';
 import { isTerminal } from '../protocol/status.ts';
 
 /**
@@ -9,7 +10,7 @@ import { isTerminal } from '../protocol/status.ts';
 export function pollIntervalMs(record: TaskRecord, nowMs: number): number {
 	const { minPollIntervalMs, maxPollIntervalMs, estimateMs } = record.policy;
 	if (isTerminal(record.status)) return minPollIntervalMs;
-	const ageMs = nowMs - record.createdAtMs;
+	const ageMs = workedMs(record, nowMs);
 	const distanceMs = estimateMs === null ? ageMs : Math.min(ageMs, Math.abs(estimateMs - ageMs));
 	return Math.round(Math.min(maxPollIntervalMs, Math.max(minPollIntervalMs, distanceMs / 10)));
 }

@@ -15,15 +15,25 @@ export function nextProgress(before: TaskProgress | null, note: ProgressNote): T
 	};
 }
 
-/** The words for `statusMessage`: what the handler said, with percentage and remaining time where known. */
-export function progressText(progress: TaskProgress, elapsedMs: number, estimateMs: number | null): string {
+/**
+ * The words for `statusMessage`: what the handler said, with percentage and remaining time where known.
+ *
+ * @param elapsedMs - since the task began.
+ * @param standingMs - since the number last changed; a number that stands says nothing about the pace.
+ */
+export function progressText(
+	progress: TaskProgress,
+	elapsedMs: number,
+	standingMs: number,
+	estimateMs: number | null,
+): string {
 	const { total, message } = progress;
 	const fraction =
 		total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress.progress / total)) : undefined;
 	const words =
 		message ?? (total === undefined ? `${progress.progress} done` : `${progress.progress} of ${total}`);
 	const percent = fraction === undefined ? undefined : `${Math.floor(fraction * 100)}%`;
-	const left = remainingMs(fraction, elapsedMs, estimateMs);
+	const left = remainingMs(fraction, elapsedMs, standingMs, estimateMs);
 	const extra = [percent, left === undefined ? undefined : `about ${durationText(left)} left`].filter(
 		(part) => part !== undefined,
 	);
@@ -42,10 +52,14 @@ export function durationText(durationMs: number): string {
 function remainingMs(
 	fraction: number | undefined,
 	elapsedMs: number,
+	standingMs: number,
 	estimateMs: number | null,
 ): number | undefined {
-	if (fraction !== undefined && fraction >= 0.05 && elapsedMs >= 2_000)
-		return fraction === 1 ? undefined : (elapsedMs / fraction) * (1 - fraction);
+	const pacedMs = elapsedMs - standingMs;
+	if (fraction !== undefined && fraction >= 0.05 && pacedMs >= 2_000) {
+		const leftMs = (pacedMs / fraction) * (1 - fraction) - standingMs;
+		return leftMs < 1_000 ? undefined : leftMs;
+	}
 	return estimateMs !== null && estimateMs > elapsedMs ? estimateMs - elapsedMs : undefined;
 }
 

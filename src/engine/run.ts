@@ -3,6 +3,7 @@ import { canAsk } from '../protocol/capabilities.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import type { Clock } from './clock.ts';
+import { workedMs } from './deadlines.ts';
 import type { LiveTask } from './live-task.ts';
 import { nextProgress, type ProgressNote, progressText } from './progress.ts';
 import {
@@ -45,12 +46,15 @@ export class Run implements TaskContext {
 	#cancelFlush: (() => void) | undefined;
 	#note: ReturnType<typeof nextProgress> | null;
 	#flushedAtMs = -Infinity;
+	/** When the number of the last note last changed. */
+	#advancedAtMs: number;
 
 	constructor(task: LiveTask, clock: Clock, progressMs: number) {
 		this.#task = task;
 		this.#clock = clock;
 		this.#progressMs = progressMs;
 		this.#note = task.record.progress;
+		this.#advancedAtMs = task.record.lastUpdatedAtMs;
 	}
 
 	get taskId(): string {
@@ -113,6 +117,8 @@ export class Run implements TaskContext {
 				'INPUT_UNAVAILABLE',
 				`This tool has a question, but the client that called it cannot be asked (${inputName(request)}).`,
 			);
+		// A note that was said before the question must not be stored over it.
+		await this.#flush();
 		const statusMessage = questionText(request);
 		const applied = await this.#task.apply({
 			type: 'ask',
@@ -139,7 +145,9 @@ export class Run implements TaskContext {
 
 	progress(note: ProgressNote): void {
 		if (this.#left) return;
+		const before = this.#note?.progress;
 		this.#note = nextProgress(this.#note, note);
+		if (this.#note.progress !== before) this.#advancedAtMs = this.#clock.nowMs();
 		for (const listener of this.#progressListeners) listener();
 		if (this.#cancelFlush) return;
 		const waitMs = this.#flushedAtMs + this.#flushEveryMs() - this.#clock.nowMs();
@@ -317,8 +325,9 @@ export class Run implements TaskContext {
 	}
 
 	#text(note: NonNullable<typeof this.note>): string {
-		const { createdAtMs, policy } = this.#task.record;
-		return progressText(note, this.#clock.nowMs() - createdAtMs, policy.estimateMs);
+		const { record } = this.#task;
+		const elapsedMs = workedMs(record, this.#clock.nowMs());
+		return progressText(note, elapsedMs, this.#clock.nowMs() - this.#advancedAtMs, record.policy.estimateMs);
 	}
 
 	async #flush(): Promise<void> {

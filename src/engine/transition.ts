@@ -155,6 +155,7 @@ function ask(
 	return {
 		...{ status: 'input_required', statusMessage, journalled: true, crashes: 0 },
 		openInputs: withEntry(record.openInputs, key, input),
+		waitingSinceMs: record.waitingSinceMs ?? nowMs,
 	};
 }
 
@@ -169,7 +170,11 @@ function answer(record: TaskRecord, responses: InputResponses, nowMs: number): P
 	const woken = record.lease === null ? { runAtMs: nowMs } : {};
 	if (left.length > 0) return { inputResponses, openInputs: Object.fromEntries(left), ...woken };
 	const statusMessage = 'Answered, going on';
-	return { inputResponses, openInputs: {}, status: 'working', statusMessage, ...woken };
+	const waitedMs = record.waitedMs + nowMs - (record.waitingSinceMs ?? nowMs);
+	return {
+		...{ inputResponses, openInputs: {}, waitedMs, waitingSinceMs: null },
+		...{ status: 'working', statusMessage, ...woken },
+	};
 }
 
 function sweep(record: TaskRecord, nowMs: number): Patch | Refusal {

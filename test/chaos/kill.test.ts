@@ -78,12 +78,12 @@ it(`no task is lost, stuck, repeated or rewritten over ${KILLS} kills of the ser
 	await warmUp.kill('SIGTERM');
 	const quick = await campaigns('quick timing', 2, KILLS - KILLS_AT_DEFAULT_TIMING, {
 		timing: QUICK_TIMING,
-		repliesPerLife: [0, 90],
+		repliesPerLife: [0, 60],
 		awaitRecovery: false,
 	});
 	const usual = await campaigns('default timing', 5, KILLS_AT_DEFAULT_TIMING, {
 		timing: {},
-		repliesPerLife: [60, 150],
+		repliesPerLife: [40, 120],
 		awaitRecovery: true,
 	});
 	const all = [...quick, ...usual];

@@ -139,6 +139,8 @@ function newRecord(policy: TaskPolicy, leased = false, journalled = false): Task
 		retries: 0,
 		crashes: 0,
 		releasedSinceMs: null,
+		waitedMs: 0,
+		waitingSinceMs: null,
 		lease: leased ? { owner: 'first', token: 'lease-0', expiresAtMs: START_MS + LEASE_MS } : null,
 		runAtMs: leased ? null : START_MS,
 		dueAtMs: 0,

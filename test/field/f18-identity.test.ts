@@ -27,7 +27,7 @@ function options(name: string): RigOptions {
 	};
 }
 
-const UNKNOWN = 'AAAAAAAAAAAAAAAAAAAAAAAAAAA';
+const UNKNOWN = 'a'.repeat(40);
 
 describe('F18: a task belongs to a principal, not to a session', () => {
 	it('F18: after a restart the same principal finds, reads and cancels it from another session', async () => {
@@ -45,7 +45,6 @@ describe('F18: a task belongs to a principal, not to a session', () => {
 		expect(await sessionB.get(taskId)).toMatchObject({ taskId, status: 'working' });
 		await sessionB.cancel(cancelledId);
 		await eventually(async () => (await sessionB.get(cancelledId)).status === 'cancelled', 'the cancel');
-		await eventually(() => second.server.engine.running > 0 || undefined, 'the resumption');
 		await second.clock.advance(60_000);
 		await eventually(async () => (await sessionB.get(taskId)).status === 'completed', 'the end');
 		expect(await sessionB.get(taskId)).toMatchObject({ result: text('collected') });

@@ -219,28 +219,46 @@ function post(url: string, agent: Agent, headers: Record<string, string>, body: 
 		begun.reject(error);
 		reply.reject(error);
 	};
-	const outgoing: ClientRequest = request(url, {
-		method: 'POST',
-		agent,
-		headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-	});
-	outgoing.on('error', fail);
-	outgoing.on('response', (incoming) => {
-		begun.resolve(incoming.headers);
-		const headersAfterMs = performance.now() - startedAtMs;
-		read(incoming, messages).then(
-			(rest) =>
-				reply.resolve({
-					status: incoming.statusCode ?? 0,
-					headers: incoming.headers,
-					headersAfterMs,
-					...rest,
-				}),
-			fail,
-		);
-	});
-	outgoing.end(body);
-	return { reply: reply.promise, begun: begun.promise, messages, cut: () => outgoing.destroy() };
+	let outgoing: ClientRequest;
+	const attempt = (isSecond: boolean): void => {
+		outgoing = request(url, {
+			method: 'POST',
+			agent,
+			headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+		});
+		outgoing.on('error', (error) => {
+			// A kept connection that the server let go of in this moment: it has not read anything.
+			const isStale = outgoing.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
+			if (isStale && !isSecond && !isCut) attempt(true);
+			else fail(error);
+		});
+		outgoing.on('response', (incoming) => {
+			begun.resolve(incoming.headers);
+			const headersAfterMs = performance.now() - startedAtMs;
+			read(incoming, messages).then(
+				(rest) =>
+					reply.resolve({
+						status: incoming.statusCode ?? 0,
+						headers: incoming.headers,
+						headersAfterMs,
+						...rest,
+					}),
+				fail,
+			);
+		});
+		outgoing.end(body);
+	};
+	let isCut = false;
+	attempt(false);
+	return {
+		reply: reply.promise,
+		begun: begun.promise,
+		messages,
+		cut: () => {
+			isCut = true;
+			outgoing.destroy();
+		},
+	};
 }
 
 async function read(

@@ -37,6 +37,8 @@ type TaskBody = Pick<
 	| 'attempt'
 	| 'retries'
 	| 'crashes'
+	| 'waitedMs'
+	| 'waitingSinceMs'
 	| 'releasedSinceMs'
 	| 'error'
 	| 'trace'
@@ -73,6 +75,8 @@ function encodeBody(record: TaskRecord): string {
 		attempt: record.attempt,
 		retries: record.retries,
 		crashes: record.crashes,
+		waitedMs: record.waitedMs,
+		waitingSinceMs: record.waitingSinceMs,
 		releasedSinceMs: record.releasedSinceMs,
 		error: record.error,
 		trace: record.trace,
@@ -110,6 +114,8 @@ export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
 		attempt: body.attempt,
 		retries: body.retries,
 		crashes: body.crashes,
+		waitedMs: body.waitedMs,
+		waitingSinceMs: body.waitingSinceMs,
 		releasedSinceMs: body.releasedSinceMs,
 		lease:
 			row.lease_token === null
