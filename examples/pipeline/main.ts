@@ -34,5 +34,5 @@ if (values.stdio) {
 }
 
 function closeOnSignal(serving: { close(): Promise<void> }): void {
-	for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void serving.close());
+	for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => void serving.close());
 }

@@ -185,7 +185,7 @@ export class BackgroundTasks {
 	}
 
 	/**
-	 * Leaves every open call by `policy`, by default the option's, at the end of a session. Cancelled calls are
+	 * Leaves every open call by `policy`, by default the option's, when its agent loop ends. Cancelled calls are
 	 * waited for at most 5 s, then detached. Nothing is started afterwards.
 	 */
 	async close(policy: LeavePolicy = this.#options.onClose ?? 'cancel'): Promise<void> {

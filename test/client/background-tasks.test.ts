@@ -144,7 +144,7 @@ describe('a background manager', () => {
 		await expect(manager.await(leave, 0)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
 	});
 
-	it('ends with its session by policy: cancel by default, detach on request (C5)', async () => {
+	it('leaves open calls by policy: cancel by default, detach on request (C5)', async () => {
 		for (const policy of ['cancel', 'detach'] as const) {
 			const { fake, manager, events } = background();
 			const tasks = await fake.taskClient();
@@ -194,6 +194,22 @@ describe('a background manager', () => {
 		expect(later.map(({ handle }) => handle).sort()).toEqual([...handles].sort());
 		expect(events).toEqual([]);
 		expect(await next.resumeAll(after)).toEqual([]);
+	});
+
+	it('tells an end once, also where two processes of a host share one journal (C7)', async () => {
+		const { fake, manager, events } = background();
+		const journal = memoryJournal();
+		await handleOf(fake, manager.start(await fake.taskClient({ journal }), { name: 'a' }));
+		const twin = new BackgroundTasks({ onEnd: (end) => void events.push(end), clock: fake.clock });
+		const client = await fake.taskClient({ journal });
+		// One connection each, and the fake answers on the last one.
+		expect(await twin.resumeAll(client)).toHaveLength(1);
+		await journal.end({ server: 'fake', taskId: 'a' }, { kind: 'completed', result: { content: [] } }, 0);
+		expect(await journal.deliver({ server: 'fake', taskId: 'a' })).toBe(true);
+		fake.get = (_n, taskId) => done('done', { taskId });
+		await fake.clock.advance(10_000);
+		expect(twin.open).toEqual([]);
+		expect(events).toEqual([]);
 	});
 
 	it('keeps an end in the journal that its host could not take', async () => {
