@@ -21,6 +21,13 @@ export const ERROR_CODES = {
 	STORE_UNUSABLE: 'the store cannot be opened or is not a holdfast store',
 	NETWORK_FILE_SYSTEM: 'the SQLite file lies on a network file system, where its locks do not hold',
 	CLOSED: 'the object was closed before',
+	TASK_CANCELLED: 'the task was cancelled, by this client or by another',
+	TASK_EXPIRED: "the server did not answer until the task's lifetime was over; the outcome is unknown",
+	INVALID_RESPONSE: 'the server answered something that the Tasks extension does not allow',
+	DETACHED: 'this execution stopped watching; the task lives on and can be resumed by its reference',
+	INVALID_REFERENCE: 'the text is not a task reference of holdfast, or one of another server',
+	JOURNAL_NEWER: 'the journal was written by a newer version of holdfast',
+	JOURNAL_UNUSABLE: 'the journal cannot be opened or is not a holdfast journal',
 } as const;
 
 /** A local error code. */

@@ -21,6 +21,7 @@ type Manifest = {
 const EXPORTS = {
 	'.': entry('index'),
 	'./server': entry('server/index'),
+	'./client': entry('client/index'),
 	'./sqlite': entry('backend/sqlite/index'),
 	'./memory': entry('backend/memory/index'),
 	'./testing': entry('testing/index'),

@@ -1,6 +1,5 @@
+import { HoldfastError, messageOf } from '../errors.ts';
 import { createHash, randomBytes } from 'node:crypto';
-import { messageOf } from '../errors.ts';
-import { clientError } from './client-error.ts';
 import { type Clock, MAX_TIMER_MS, sleep, systemClock } from './clock.ts';
 import type { CallToolParams } from './connection.ts';
 import type { Execution } from './execution.ts';
@@ -119,7 +118,10 @@ export class BackgroundTasks {
 		this.#assertOpen();
 		const maxOpen = this.#options.maxOpen ?? 100;
 		if (this.#open.size + this.#starting >= maxOpen)
-			throw clientError('TASK_LIMIT', `${maxOpen} calls are open, which is the limit; wait for one to end`);
+			throw new HoldfastError(
+				'TASK_LIMIT',
+				`${maxOpen} calls are open, which is the limit; wait for one to end`,
+			);
 		this.#starting += 1;
 		try {
 			return await this.#begin(client, params, options);
@@ -309,7 +311,7 @@ export class BackgroundTasks {
 	}
 
 	#assertOpen(): void {
-		if (this.#closed) throw clientError('CLOSED', 'This background manager is closed');
+		if (this.#closed) throw new HoldfastError('CLOSED', 'This background manager is closed');
 	}
 
 	#tell(error: unknown): void {
@@ -350,5 +352,5 @@ function openText({ handle, tool }: Entry, state: TaskState | undefined): string
 }
 
 function unknownHandle(handle: string): Error {
-	return clientError('TASK_NOT_FOUND', `There is no open background call ${handle.slice(0, 60)}`);
+	return new HoldfastError('TASK_NOT_FOUND', `There is no open background call ${handle.slice(0, 60)}`);
 }

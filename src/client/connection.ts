@@ -1,7 +1,7 @@
+import { HoldfastError } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { TASKS_PROTOCOL_VERSION } from '../protocol/names.ts';
 import type { InputRequest, InputResponse, Task } from '../protocol/task.ts';
-import { clientError } from './client-error.ts';
 import { type Clock, MAX_TIMER_MS } from './clock.ts';
 import { readCreatedTask } from './read-task.ts';
 import {
@@ -100,7 +100,7 @@ export class Connection {
 	wire(): TaskWire {
 		this.#attached();
 		if (!this.hasTasks)
-			throw clientError(
+			throw new HoldfastError(
 				'INVALID_RESPONSE',
 				`The server now speaks ${this.client.getNegotiatedProtocolVersion()}, which has no Tasks extension`,
 			);

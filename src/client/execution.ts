@@ -1,5 +1,5 @@
+import { HoldfastError } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import { clientError } from './client-error.ts';
 import type { Driver } from './driver.ts';
 import { errorOf, type TaskOutcome } from './outcome.ts';
 import { type CallToolResult, SdkError, SdkErrorCode } from './sdk.ts';
@@ -156,7 +156,10 @@ export class Execution {
 			const detach = (): void =>
 				end(() =>
 					reject(
-						clientError('DETACHED', `This execution of ${this.tool} was detached; resume its reference`),
+						new HoldfastError(
+							'DETACHED',
+							`This execution of ${this.tool} was detached; resume its reference`,
+						),
 					),
 				);
 			if (this.#detached.signal.aborted) return detach();

@@ -1,7 +1,6 @@
-import type { HoldfastError } from '../errors.ts';
+import { HoldfastError } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { DetailedTask, WireError } from '../protocol/task.ts';
-import { type ClientError, clientError } from './client-error.ts';
 import { ProtocolError } from './sdk.ts';
 
 /** Why a task is given up although the server never said how it ended. */
@@ -29,14 +28,14 @@ export function outcomeOf(task: DetailedTask): TaskOutcome | undefined {
 /** What a caller gets thrown for an outcome that is no result: for a JSON-RPC error what `callTool` throws. */
 export function errorOf(
 	outcome: Exclude<TaskOutcome, { readonly kind: 'completed' }>,
-): ProtocolError | HoldfastError | ClientError {
+): ProtocolError | HoldfastError {
 	switch (outcome.kind) {
 		case 'failed':
 			return ProtocolError.fromError(outcome.error.code, outcome.error.message, outcome.error.data);
 		case 'cancelled':
-			return clientError('TASK_CANCELLED', outcome.message);
+			return new HoldfastError('TASK_CANCELLED', outcome.message);
 		case 'lost':
-			return clientError(outcome.code, outcome.message);
+			return new HoldfastError(outcome.code, outcome.message);
 	}
 }
 

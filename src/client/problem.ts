@@ -1,7 +1,6 @@
-import { messageOf } from '../errors.ts';
+import { isHoldfastError, messageOf } from '../errors.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
-import { ClientError } from './client-error.ts';
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from './sdk.ts';
 
 /**
@@ -46,7 +45,7 @@ const UNREADABLE: ReadonlySet<string> = new Set([
 /** Sorts whatever the SDK threw for a request about a task. */
 export function problemOf(error: unknown): RequestProblem {
 	if (error instanceof RequestProblem) return error;
-	if (error instanceof ClientError) return new RequestProblem('invalid', error);
+	if (isHoldfastError(error, 'INVALID_RESPONSE')) return new RequestProblem('invalid', error);
 	// Only the bodies of HTTP 400 reach the caller as a ProtocolError; the others are inside the HTTP error.
 	if (error instanceof SdkHttpError) {
 		const code = rpcCodeIn(error.data['text']);

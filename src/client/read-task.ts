@@ -1,9 +1,8 @@
+import { HoldfastError, messageOf } from '../errors.ts';
 import { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
-import { messageOf } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { isTerminal, TASK_STATUSES, type TaskStatus } from '../protocol/status.ts';
 import type { DetailedTask, InputRequests, Task, WireError } from '../protocol/task.ts';
-import { clientError } from './client-error.ts';
 
 /** Longest task id that is taken from a server; it goes into a header and a file. */
 const MAX_TASK_ID_LENGTH = 1_024;
@@ -117,7 +116,7 @@ function describe(value: unknown): string {
 }
 
 function invalid(what: string): Error {
-	return clientError('INVALID_RESPONSE', `The server broke the Tasks extension: ${what}`);
+	return new HoldfastError('INVALID_RESPONSE', `The server broke the Tasks extension: ${what}`);
 }
 
 /** Whether nothing more will happen to a task (T24). */

@@ -1,5 +1,5 @@
+import { HoldfastError } from '../errors.ts';
 import { isJsonObject } from '../protocol/json.ts';
-import { clientError } from './client-error.ts';
 
 /** What is needed to come back to a task, from another process or another day. */
 export interface TaskPointer {
@@ -41,7 +41,7 @@ export function readReference(reference: string): TaskPointer {
 	} catch {
 		// Said below.
 	}
-	throw clientError('INVALID_REFERENCE', `Not a task reference: ${reference.slice(0, 60)}`);
+	throw new HoldfastError('INVALID_REFERENCE', `Not a task reference: ${reference.slice(0, 60)}`);
 }
 
 function toPointer(fields: readonly unknown[]): unknown {

@@ -1,6 +1,6 @@
+import { HoldfastError } from '../errors.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import type { Random } from './cadence.ts';
-import { clientError } from './client-error.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal/journal.ts';
 
@@ -80,7 +80,7 @@ export function checkClientOptions(options: TaskClientOptions): CheckedClientOpt
 		const [fallback, least, greatest] = RANGES[name];
 		const value = options[name] ?? fallback;
 		if (!Number.isInteger(value) || value < least || value > greatest)
-			throw clientError(
+			throw new HoldfastError(
 				'INVALID_OPTION',
 				`${name} is ${value}; it must be an integer from ${least} to ${greatest}`,
 			);

@@ -1,9 +1,9 @@
+import { HoldfastError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../protocol/json.ts';
 import { TASKS_PROTOCOL_VERSION } from '../protocol/names.ts';
 import type { InputRequest, InputResponse, Task } from '../protocol/task.ts';
 import type { Random } from './cadence.ts';
-import { clientError } from './client-error.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type CallToolParams, Connection } from './connection.ts';
 import { Driver, type DriverDeps } from './driver.ts';
@@ -100,7 +100,7 @@ export class TaskClient {
 	get server(): string {
 		this.#server ??= this.client.getServerVersion()?.name ?? (this.client.transport ? '' : undefined);
 		if (this.#server === undefined)
-			throw clientError('NOT_STARTED', 'Connect the SDK client first, or give the option "server"');
+			throw new HoldfastError('NOT_STARTED', 'Connect the SDK client first, or give the option "server"');
 		return this.#server;
 	}
 
@@ -162,7 +162,7 @@ export class TaskClient {
 		this.#assertOpen();
 		const pointer = readReference(reference);
 		if (pointer.server !== this.server)
-			throw clientError(
+			throw new HoldfastError(
 				'INVALID_REFERENCE',
 				`The task lives on the server "${pointer.server}", and this client is of "${this.server}"`,
 			);
@@ -313,7 +313,7 @@ export class TaskClient {
 	}
 
 	#assertOpen(): void {
-		if (this.#closed) throw clientError('CLOSED', 'This task client is closed');
+		if (this.#closed) throw new HoldfastError('CLOSED', 'This task client is closed');
 	}
 
 	#tell(error: unknown, taskId?: string): void {

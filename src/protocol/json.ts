@@ -11,6 +11,12 @@ export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/**
+ * Deeper than anything that a form, a model or a person makes. Encoders that recurse end far below what parsers
+ * take, so that a deeper value is refused where it arrives.
+ */
+export const MAX_JSON_DEPTH = 200;
+
 /** Whether a value is nested more than `levels` deep. Does not recurse, so it answers for any depth. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
 	let layer: unknown[] = [value];

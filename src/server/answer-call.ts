@@ -3,7 +3,7 @@ import type { Call } from '../engine/call.ts';
 import { hasEnded } from '../engine/engine.ts';
 import { isHoldfastError } from '../errors.ts';
 import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
 import type { InputResponse } from '../protocol/task.ts';
 import { type CallSite, endedAnswer, envelopeOf } from './call-site.ts';
@@ -54,6 +54,8 @@ async function begin<Args>(
 		await engine.update(record.taskId, principal, raw.inputResponses as Record<string, InputResponse>);
 		return engine.rejoin(record);
 	}
+	if (isDeeperThan([raw.arguments, raw.meta, raw.inputResponses], MAX_JSON_DEPTH))
+		throw new InvalidParams(`params is nested more than ${MAX_JSON_DEPTH} levels deep`);
 	const prepared = await options.prepare?.(args, ctx);
 	if (isInputRequiredResult(prepared)) return prepared as unknown as CallToolResult;
 	const idempotencyKey = idempotencyKeyOf(raw.meta);

@@ -1,3 +1,5 @@
+import { isJsonObject } from '../protocol/json.ts';
+import type { WireError } from '../protocol/task.ts';
 import { type Readable, Transform, type Writable } from 'node:stream';
 
 /** Longest line that is read, in bytes; just below what the SDK's own buffer takes before it gives up. */
@@ -6,14 +8,14 @@ export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Passes lines on, and answers one that is too long with a JSON-RPC error instead: the SDK's transport would
- * close the connection, and with it every other request.
+ * Passes messages on, one a line, and answers a line that is too long or no message with a JSON-RPC error
+ * instead: the SDK's transport would close the connection, or drop the line so that its sender waits for ever.
  */
 export function limitLines(input: Readable, output: Writable, maxBytes = MAX_LINE_BYTES): Readable {
+	const tooLong = { code: -32600, message: `The message is longer than ${maxBytes} bytes` };
 	let length = 0;
 	let held: Buffer[] = [];
-	const refuse = (): void => {
-		const error = { code: -32600, message: `The message is longer than ${maxBytes} bytes` };
+	const refuse = (error: WireError): void => {
 		output.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error })}\n`);
 	};
 	const lines = new Transform({
@@ -25,8 +27,10 @@ export function limitLines(input: Readable, output: Writable, maxBytes = MAX_LIN
 				if (length > maxBytes) held = [];
 				else held.push(chunk.subarray(start, end));
 				if (newline >= 0) {
-					if (length > maxBytes) refuse();
-					else this.push(Buffer.concat(held));
+					const line = Buffer.concat(held);
+					const refusal = length > maxBytes ? tooLong : problemOf(line.toString('utf8'));
+					if (refusal) refuse(refusal);
+					else this.push(line);
 					held = [];
 					length = 0;
 				}
@@ -40,4 +44,17 @@ export function limitLines(input: Readable, output: Writable, maxBytes = MAX_LIN
 		},
 	});
 	return input.pipe(lines);
+}
+
+/** Why a line is no message; undefined for one, and for an empty line. */
+function problemOf(line: string): WireError | undefined {
+	if (line.trim() === '') return undefined;
+	try {
+		const message: unknown = JSON.parse(line);
+		if (isJsonObject(message) && ['method', 'result', 'error'].some((key) => key in message))
+			return undefined;
+		return { code: -32600, message: 'The line is not a JSON-RPC message; batches are not supported' };
+	} catch {
+		return { code: -32700, message: 'The line is not JSON' };
+	}
 }

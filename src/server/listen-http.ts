@@ -1,6 +1,7 @@
 import { declaresTasks } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
+import { SUBSCRIPTION_ID_META, WIRE_CODES } from '../protocol/names.ts';
+import type { WireError } from '../protocol/task.ts';
 import { frameData, isEventStream, SSE_HEADERS, sseFrame, sseFrames, SseWriter } from './sse.ts';
 import { Subscription } from './subscription.ts';
 import { MISSING_CAPABILITY } from './task-methods.ts';
@@ -11,7 +12,8 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 /** A `subscriptions/listen` request that names tasks. */
 export interface ListenRequest {
 	readonly id: string | number;
-	readonly taskIds: readonly unknown[];
+	/** Undefined when the request names them in a shape that is none. */
+	readonly taskIds: readonly string[] | undefined;
 	readonly meta: unknown;
 }
 
@@ -22,8 +24,19 @@ export function asTaskListen(message: unknown): ListenRequest | undefined {
 	const params = isJsonObject(message['params']) ? message['params'] : {};
 	const notifications = isJsonObject(params['notifications']) ? params['notifications'] : {};
 	const taskIds = notifications['taskIds'];
-	if (!Array.isArray(taskIds) || (typeof id !== 'string' && typeof id !== 'number')) return undefined;
-	return { id, taskIds, meta: params['_meta'] };
+	if (taskIds === undefined || (typeof id !== 'string' && typeof id !== 'number')) return undefined;
+	const isList = Array.isArray(taskIds) && taskIds.every((taskId) => typeof taskId === 'string');
+	return { id, taskIds: isList ? taskIds : undefined, meta: params['_meta'] };
+}
+
+/** What is wrong with a listen request that names tasks, the missing capability first (T51). */
+export function refuseListen({ meta, taskIds }: ListenRequest): WireError | undefined {
+	if (!declaresTasks(meta)) return MISSING_CAPABILITY;
+	if (taskIds) return undefined;
+	return {
+		code: WIRE_CODES.invalidParams,
+		message: 'params.notifications.taskIds must be an array of strings',
+	};
 }
 
 /** The acknowledgement with the honoured task ids in it (T50, T54). */
@@ -48,9 +61,11 @@ export class HttpListen {
 	/** Answers a listen request; `inner` is the SDK's answer, which checked headers, version and shape. */
 	async answer(request: ListenRequest, inner: Response, principal: string): Promise<Response> {
 		if (!isEventStream(inner)) return inner;
-		if (!declaresTasks(request.meta)) {
+		const refusal = refuseListen(request);
+		if (refusal) {
 			await inner.body.cancel();
-			return Response.json({ jsonrpc: '2.0', id: request.id, error: MISSING_CAPABILITY }, { status: 400 });
+			const status = refusal === MISSING_CAPABILITY ? 400 : 200;
+			return Response.json({ jsonrpc: '2.0', id: request.id, error: refusal }, { status });
 		}
 		if (this.#opening + this.#open.size >= this.#maxStreams) {
 			await inner.body.cancel();
@@ -78,7 +93,7 @@ export class HttpListen {
 	): Promise<Response> {
 		let writer: SseWriter | undefined;
 		const subscription = await Subscription.open(
-			{ ...request, principal, engine: this.#runtime.engine() },
+			{ id: request.id, taskIds: request.taskIds ?? [], principal, engine: this.#runtime.engine() },
 			(notification) => writer?.write(sseFrame(notification)) ?? Promise.resolve(),
 		);
 		let cancelInner = (): void => {};

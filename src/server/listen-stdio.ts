@@ -1,12 +1,11 @@
 import { messageOf } from '../errors.ts';
-import { declaresTasks } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
-import { acknowledge, asTaskListen } from './listen-http.ts';
+import { acknowledge, asTaskListen, refuseListen } from './listen-http.ts';
 import type { TaskRuntime } from './runtime.ts';
 import type { JSONRPCMessage, Transport } from './sdk.ts';
 import { Subscription } from './subscription.ts';
-import { MISSING_CAPABILITY, toWireError } from './task-methods.ts';
+import { toWireError } from './task-methods.ts';
 
 const MAX_SUBSCRIPTIONS = 100;
 
@@ -75,7 +74,8 @@ export class ListeningTransport implements Transport {
 	async #receive(message: JSONRPCMessage): Promise<boolean> {
 		const listen = asTaskListen(message);
 		if (listen) {
-			if (!declaresTasks(listen.meta)) return this.#refuse(listen.id, MISSING_CAPABILITY);
+			const refusal = refuseListen(listen);
+			if (refusal) return this.#refuse(listen.id, refusal);
 			if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
 				return this.#refuse(listen.id, {
 					code: -32603,
@@ -84,7 +84,12 @@ export class ListeningTransport implements Transport {
 			try {
 				await this.#started;
 				const subscription = await Subscription.open(
-					{ ...listen, principal: this.#principal, engine: this.#runtime.engine() },
+					{
+						id: listen.id,
+						taskIds: listen.taskIds ?? [],
+						principal: this.#principal,
+						engine: this.#runtime.engine(),
+					},
 					(notification) => this.#wire.send(notification as unknown as JSONRPCMessage),
 				);
 				this.#subscriptions.get(listen.id)?.close();

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HoldfastError, messageOf } from '../errors.ts';
+import { isDeeperThan, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { announcesTaskMethod, answerDirectly, asDirectRequest } from './direct.ts';
 import { createFetch, type FetchOptions, MAX_BODY_BYTES, type TaskFetch } from './fetch.ts';
 import {
@@ -139,6 +140,7 @@ export async function endpointListener(
 		} catch {
 			return writeJson(response, 400, PARSE_ERROR);
 		}
+		if (isDeeperThan(body, MAX_JSON_DEPTH)) return writeJson(response, 400, TOO_DEEP);
 		const direct = asDirectRequest(header, body);
 		if (!direct) return throughSdk(extras, response, body);
 		writeJson(
@@ -159,6 +161,7 @@ export async function endpointListener(
 
 const PARSE_ERROR =
 	'{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body is not valid JSON"},"id":null}';
+const TOO_DEEP = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body is nested more than ${MAX_JSON_DEPTH} levels deep"},"id":null}`;
 const INTERNAL_ERROR = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}';
 
 function checkCaller(

@@ -44,7 +44,7 @@ export class Subscription {
 		send: (notification: JsonObject) => Promise<void>,
 	): Promise<Subscription> {
 		const honoured: string[] = [];
-		const wanted = new Set(options.taskIds.filter((taskId) => typeof taskId === 'string'));
+		const wanted = new Set(options.taskIds);
 		for (const taskId of [...wanted].slice(0, MAX_LISTEN_TASKS)) {
 			try {
 				await options.engine.get(taskId, options.principal);
@@ -109,7 +109,7 @@ export class Subscription {
 /** What a listen request asks. */
 export interface SubscriptionOptions {
 	readonly id: string | number;
-	readonly taskIds: readonly unknown[];
+	readonly taskIds: readonly string[];
 	readonly principal: string;
 	readonly engine: Engine;
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Engine } from '../engine/engine.ts';
 import { isHoldfastError, wireCodeOf } from '../errors.ts';
-import { isDeeperThan, isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { TASKS_EXTENSION, type TaskMethod, WIRE_CODES } from '../protocol/names.ts';
 import type { InputResponse, WireError } from '../protocol/task.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
@@ -17,9 +17,6 @@ export const MISSING_CAPABILITY: WireError = {
 	message: `This request needs the client capability ${TASKS_EXTENSION}`,
 	data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
 };
-
-/** Deeper answers than any form or model makes; recursion in JSON encoders ends far below what parsers take. */
-const MAX_RESPONSE_DEPTH = 200;
 
 /** What a `tasks/*` request asks. */
 export interface TaskRequest {
@@ -99,7 +96,7 @@ function checkResponses(responses: unknown): Record<string, InputResponse> {
 	for (const [key, response] of Object.entries(responses))
 		if (!isJsonObject(response))
 			throw new InvalidParams(`params.inputResponses["${key.slice(0, 100)}"] must be an object`);
-	if (isDeeperThan(responses, MAX_RESPONSE_DEPTH))
-		throw new InvalidParams(`params.inputResponses is nested more than ${MAX_RESPONSE_DEPTH} levels deep`);
+	if (isDeeperThan(responses, MAX_JSON_DEPTH))
+		throw new InvalidParams(`params.inputResponses is nested more than ${MAX_JSON_DEPTH} levels deep`);
 	return responses as Record<string, InputResponse>;
 }

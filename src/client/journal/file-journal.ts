@@ -1,9 +1,8 @@
+import { HoldfastError, isHoldfastError, messageOf } from '../../errors.ts';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { messageOf } from '../../errors.ts';
 import type { InputResponse } from '../../protocol/task.ts';
-import { ClientError, clientError } from '../client-error.ts';
 import type { TaskOutcome } from '../outcome.ts';
 import type { TaskPointer } from '../reference.ts';
 import type { Journal, JournalEntry, TaskKey } from './journal.ts';
@@ -176,7 +175,7 @@ class FileJournal implements Journal {
 	}
 
 	#statement(sql: string): StatementSync {
-		if (this.#closed) throw clientError('CLOSED', `The journal ${this.#path} is closed`);
+		if (this.#closed) throw new HoldfastError('CLOSED', `The journal ${this.#path} is closed`);
 		let statement = this.#statements.get(sql);
 		if (!statement) {
 			statement = this.#database.prepare(sql);
@@ -189,8 +188,8 @@ class FileJournal implements Journal {
 		try {
 			return work();
 		} catch (error) {
-			if (error instanceof ClientError || this.#closed) throw error;
-			throw clientError('JOURNAL_UNUSABLE', `${this.#path} cannot be used: ${messageOf(error)}`, {
+			if (isHoldfastError(error) || this.#closed) throw error;
+			throw new HoldfastError('JOURNAL_UNUSABLE', `${this.#path} cannot be used: ${messageOf(error)}`, {
 				cause: error,
 			});
 		}
@@ -227,9 +226,9 @@ function check(database: DatabaseSync, path: string): void {
 		const version = pragma(database, 'user_version');
 		const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
 		if (pragma(database, 'application_id') !== APPLICATION_ID && !(isEmpty && version === 0))
-			throw clientError('JOURNAL_UNUSABLE', `${path} is an SQLite database of another application`);
+			throw new HoldfastError('JOURNAL_UNUSABLE', `${path} is an SQLite database of another application`);
 		if (version > VERSION)
-			throw clientError(
+			throw new HoldfastError(
 				'JOURNAL_NEWER',
 				`${path} has journal version ${version}, and this holdfast knows versions up to ${VERSION}`,
 			);

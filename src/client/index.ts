@@ -1,0 +1,18 @@
+export { HoldfastError, isHoldfastError } from '../errors.ts';
+export {
+	type BackgroundAwait,
+	type BackgroundEnd,
+	type BackgroundStart,
+	BackgroundTasks,
+	type BackgroundTasksOptions,
+	type LeavePolicy,
+} from './background-tasks.ts';
+export type { Clock } from './clock.ts';
+export { Execution, type ResultOptions } from './execution.ts';
+export { fileJournal } from './journal/file-journal.ts';
+export type { Journal, JournalEntry, JournalledAnswer, TaskKey } from './journal/journal.ts';
+export { memoryJournal } from './journal/memory-journal.ts';
+export type { TaskOutcome } from './outcome.ts';
+export { type OpenTask, TaskClient } from './task-client.ts';
+export type { InputContext, InputHandler, TaskClientOptions } from './task-client-options.ts';
+export { taskFetch } from './task-fetch.ts';
