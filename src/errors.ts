@@ -14,7 +14,6 @@ export const ERROR_CODES = {
 	INPUT_KEY_REUSED: 'a handler used one input key for two different questions',
 	STEP_NOT_SERIALIZABLE: 'a step returned something that is not JSON',
 	LEASE_LOST: 'another worker took the task over; nothing more is recorded for this attempt',
-	SHUTTING_DOWN: 'this process is stopping and starts nothing new',
 	NOT_STARTED: 'the method needs start() first',
 	NO_PRINCIPAL: 'the request is authenticated, but it cannot be told for whom',
 	STORE_NEWER: 'the store was written by a newer version of holdfast',
