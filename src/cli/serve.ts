@@ -67,7 +67,7 @@ export async function serve(module: string, options: ServeOptions): Promise<numb
 			return 'the client has gone';
 		});
 		const reason = await Promise.race([ended.promise, gone]);
-		log.info({ reason, running: server.engine.running }, 'stopping');
+		log.info({ reason, running: server.running }, 'stopping');
 		await serving.close(drainMs);
 		log.info({}, 'stopped');
 		return EXIT_CODES.ok;

@@ -74,6 +74,11 @@ export class TaskServer {
 			: new HoldfastError('NOT_STARTED', 'Call start() first');
 	}
 
+	/** Handlers that run in this process now. */
+	get running(): number {
+		return this.#engine.running;
+	}
+
 	/** Opens the backend and begins to run tasks, those of an earlier process included. */
 	start(): Promise<void> {
 		this.#state ??= this.#backend.open().then(() => {
