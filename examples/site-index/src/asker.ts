@@ -69,14 +69,20 @@ export class Asker {
 		if (terms.length === 0 || sites.length === 0) return { passages: [], didYouMean: undefined };
 		const weighed = terms.map((term) => ({ ...term, passages: this.#passagesWith(term) }));
 		const known = weighed.filter(({ passages }) => passages > 0);
-		const hits = known.length === 0 ? [] : sites.flatMap((siteId) => this.#search(siteId, matchFor(known), question.path));
+		const hits =
+			known.length === 0
+				? []
+				: sites.flatMap((siteId) => this.#search(siteId, matchFor(known), question.path));
 		const best = onePerPage(hits, known).slice(0, question.limit ?? 8);
 		return {
 			passages: best.map((hit) => ({
 				title: hit.title,
 				heading: [hit.above, hit.heading].filter((part) => part !== '').join(' › '),
 				address: hit.anchor === null ? hit.address : `${hit.address}#${hit.anchor}`,
-				text: excerpt(hit.text, known.flatMap(({ words }) => words)),
+				text: excerpt(
+					hit.text,
+					known.flatMap(({ words }) => words),
+				),
 				score: Math.round(hit.score * 100) / 100,
 			})),
 			didYouMean: this.#didYouMean(question.question, weighed),
@@ -89,7 +95,12 @@ export class Asker {
 
 	#sites({ owner, siteId }: Question): number[] {
 		return this.#db
-			.all<{ id: number }>('SELECT id FROM site WHERE owner = ? AND (? IS NULL OR id = ?)', owner, siteId ?? null, siteId ?? null)
+			.all<{ id: number }>(
+				'SELECT id FROM site WHERE owner = ? AND (? IS NULL OR id = ?)',
+				owner,
+				siteId ?? null,
+				siteId ?? null,
+			)
 			.map(({ id }) => id);
 	}
 
@@ -211,8 +222,12 @@ const onePerPage = (hits: readonly Hit[], terms: readonly Term[]): Hit[] => {
 
 /** How much of the question a passage speaks to; one rare word alone makes no answer to a longer question. */
 const coverage = (hit: Hit, terms: readonly Term[]): number => {
-	const text = fold(`${hit.title} ${hit.above} ${hit.heading} ${hit.anchor ?? ''} ${hit.address} ${hit.text}`.toLowerCase());
-	const found = terms.filter(({ words }) => words.every((word) => text.includes(stemStart(fold(word))))).length;
+	const text = fold(
+		`${hit.title} ${hit.above} ${hit.heading} ${hit.anchor ?? ''} ${hit.address} ${hit.text}`.toLowerCase(),
+	);
+	const found = terms.filter(({ words }) =>
+		words.every((word) => text.includes(stemStart(fold(word)))),
+	).length;
 	return 0.5 + (0.5 * found) / terms.length;
 };
 

@@ -48,7 +48,8 @@ export class Catalogue {
 				siteId: Number(row['id']),
 				startAddress: String(row['start_address']),
 				pages: Number(row['pages']),
-				state: row['finished_at'] === null ? 'crawling' : row['queued'] === 1 ? 'stopped at a limit' : 'complete',
+				state:
+					row['finished_at'] === null ? 'crawling' : row['queued'] === 1 ? 'stopped at a limit' : 'complete',
 				createdAt: Number(row['created_at']),
 				updatedAt: Number(row['updated_at']),
 			}));
@@ -59,7 +60,10 @@ export class Catalogue {
 		if (entry === undefined) return undefined;
 		const count = (condition: string): number =>
 			Number(
-				this.#db.get(`SELECT count(*) AS n FROM page WHERE site_id = ? AND kind = 'page' AND ${condition}`, siteId)?.['n'],
+				this.#db.get(
+					`SELECT count(*) AS n FROM page WHERE site_id = ? AND kind = 'page' AND ${condition}`,
+					siteId,
+				)?.['n'],
 			);
 		const counts = {
 			unread: count(`state = 'queued'`),
@@ -102,7 +106,8 @@ const toReason = (row: Record<string, unknown>): ReasonCount => ({
 
 const total = (reasons: readonly ReasonCount[]): number => reasons.reduce((sum, { count }) => sum + count, 0);
 
-const counted = (count: number, one: string, many = `${one}s`): string => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+const counted = (count: number, one: string, many = `${one}s`): string =>
+	`${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 const listed = (reasons: readonly ReasonCount[]): string =>
 	reasons
@@ -112,17 +117,23 @@ const listed = (reasons: readonly ReasonCount[]): string =>
 
 const inWords = (report: Omit<SiteReport, 'words'>, limit: number | undefined): string => {
 	const sentences = [`${counted(report.pages, 'page')} of ${report.startAddress} can be searched.`];
-	if (report.state === 'crawling') sentences.push(`${counted(report.unread, 'page')} known so far are still to be read.`);
+	if (report.state === 'crawling')
+		sentences.push(`${counted(report.unread, 'page')} known so far are still to be read.`);
 	if (report.state === 'stopped at a limit')
 		sentences.push(
 			`The crawl stopped at your limit of ${counted(limit ?? 0, 'page')}: at least ${counted(report.unread, 'more page')} were found and not read.`,
 		);
-	if (report.duplicates > 0) sentences.push(`${counted(report.duplicates, 'page')} had nothing that another page does not say.`);
-	if (report.cut > 0) sentences.push(`${counted(report.cut, 'page')} were larger than the limit and are indexed in part.`);
+	if (report.duplicates > 0)
+		sentences.push(`${counted(report.duplicates, 'page')} had nothing that another page does not say.`);
+	if (report.cut > 0)
+		sentences.push(`${counted(report.cut, 'page')} were larger than the limit and are indexed in part.`);
 	if (report.failed.length > 0)
 		sentences.push(`${counted(total(report.failed), 'page')} could not be read: ${listed(report.failed)}.`);
-	if (report.skipped.length > 0) sentences.push(`${counted(total(report.skipped), 'page')} left out: ${listed(report.skipped)}.`);
+	if (report.skipped.length > 0)
+		sentences.push(`${counted(total(report.skipped), 'page')} left out: ${listed(report.skipped)}.`);
 	if (report.refused.length > 0)
-		sentences.push(`${counted(total(report.refused), 'address', 'addresses')} not followed: ${listed(report.refused)}.`);
+		sentences.push(
+			`${counted(total(report.refused), 'address', 'addresses')} not followed: ${listed(report.refused)}.`,
+		);
 	return sentences.join(' ');
 };

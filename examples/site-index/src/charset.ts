@@ -9,8 +9,13 @@ const sevenBit = /^(utf-?16|ucs-?2|iso-2022|csiso2022|unicode)/iu;
 export const declaredCharset = (contentType: string | undefined, bytes: Uint8Array): string | undefined => {
 	const fromHeader = contentType === undefined ? undefined : parametersOf(contentType).get('charset');
 	if (fromHeader) return fromHeader;
-	const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytes)).toString('latin1');
-	const found = /<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]{1,40})|<\?xml[^>]{0,100}?encoding=["']([\w:.-]{1,40})/iu.exec(head);
+	const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, headBytes)).toString(
+		'latin1',
+	);
+	const found =
+		/<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]{1,40})|<\?xml[^>]{0,100}?encoding=["']([\w:.-]{1,40})/iu.exec(
+			head,
+		);
 	const fromPage = found?.[1] ?? found?.[2];
 	// A page that could be read this far cannot be in UTF-16, whatever it says.
 	return fromPage !== undefined && /^utf-?16/iu.test(fromPage) ? 'utf-8' : fromPage;
@@ -23,7 +28,8 @@ export const decodePage = (bytes: Uint8Array, contentType?: string): string => {
 	if (a === 0xef && b === 0xbb && c === 0xbf) return decodeAs('utf-8', bytes);
 	const declared = declaredCharset(contentType, bytes);
 	if (declared === undefined || !sevenBit.test(declared)) {
-		if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+		if (isAscii(bytes))
+			return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 		// Text in another encoding is hardly ever valid UTF-8 by chance, so this outweighs what is declared.
 		if (isUtf8(bytes)) return decodeAs('utf-8', bytes);
 	}

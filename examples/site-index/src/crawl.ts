@@ -147,7 +147,13 @@ class SiteCrawl {
 	async #admit(found: readonly Found[]): Promise<void> {
 		if (found.length === 0) return;
 		const { store } = this.#ports.threads;
-		this.#known += await store.call('admit', this.#run.siteId, found, this.#options.startAddress, this.#now());
+		this.#known += await store.call(
+			'admit',
+			this.#run.siteId,
+			found,
+			this.#options.startAddress,
+			this.#now(),
+		);
 	}
 
 	/** Works until nothing of a kind is queued, or the limit is reached. */
@@ -168,15 +174,18 @@ class SiteCrawl {
 	async #refill(kind: PageKind): Promise<void> {
 		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, window);
 		this.#cursor = pages.at(-1)?.id ?? this.#cursor;
-		for (const page of pages) this.#ready.push({ page, kind, origin: originOf(page.address), tries: 0, notBefore: 0 });
+		for (const page of pages)
+			this.#ready.push({ page, kind, origin: originOf(page.address), tries: 0, notBefore: 0 });
 	}
 
 	/** Starts all that may start; tells how long until more may, when something but its time is in the way. */
 	#launch(): number | undefined {
+		if (this.#inHand.size >= this.#options.inFlight) return undefined;
 		const now = this.#now();
 		let waitMs: number | undefined;
 		const due = this.#later.filter((work) => work.notBefore <= now);
-		for (const work of this.#later) if (work.notBefore > now) waitMs = Math.min(waitMs ?? Infinity, work.notBefore - now);
+		for (const work of this.#later)
+			if (work.notBefore > now) waitMs = Math.min(waitMs ?? Infinity, work.notBefore - now);
 		this.#later = this.#later.filter((work) => work.notBefore > now);
 		const candidates = [...due, ...this.#ready];
 		const left: Work[] = [];
@@ -259,26 +268,38 @@ class SiteCrawl {
 			}
 			const { changedAt, fetchedAt, hash } = page;
 			if (refresh && hash !== undefined && changedAt !== undefined && changedAt < (fetchedAt ?? 0)) {
-				await this.#count(await store.call('unchanged', page.id, runId, this.#now(), false));
+				this.#count(await store.call('unchanged', page.id, runId, this.#now(), false));
 				return;
 			}
 			// Without the page's content nothing may be left out: a page that is not indexed is asked for in full.
 			const { etag, lastModified } = hash === undefined || kind === 'sitemap' ? {} : page;
 			const types = kind === 'page' ? { types: pageTypes } : {};
-			answer = await this.#fetcher.get({ address: page.address, etag, lastModified, ...types }, this.#signal, this.#now);
+			answer = await this.#fetcher.get(
+				{ address: page.address, etag, lastModified, ...types },
+				this.#signal,
+				this.#now,
+			);
 		} finally {
 			gate.leave();
 			this.#changed.resolve();
 		}
 		if (answer.kind === 'busy' || answer.kind === 'failed') return this.#setBack(work, answer, gate);
 		gate.calm();
-		if (answer.kind === 'body') return kind === 'page' ? this.#keep(page, answer) : this.#keepSitemap(page, answer);
-		if (answer.kind === 'unchanged') return this.#count(await store.call('unchanged', page.id, runId, this.#now(), true));
+		if (answer.kind === 'body')
+			return kind === 'page' ? this.#keep(page, answer) : this.#keepSitemap(page, answer);
+		if (answer.kind === 'unchanged')
+			return this.#count(await store.call('unchanged', page.id, runId, this.#now(), true));
 		if (answer.kind === 'redirect') return this.#redirect(work, answer.location);
 		if (answer.kind === 'unwanted')
 			return store.call('settle', page.id, runId, 'skipped', `no page but ${answer.contentType}`);
 		const gone = answer.status === 404 || answer.status === 410;
-		await store.call('settle', page.id, runId, gone ? 'gone' : 'failed', `the server answered ${answer.status}`);
+		await store.call(
+			'settle',
+			page.id,
+			runId,
+			gone ? 'gone' : 'failed',
+			`the server answered ${answer.status}`,
+		);
 	}
 
 	async #keep(page: QueuedPage, answer: Answer & { kind: 'body' }): Promise<void> {
@@ -294,8 +315,6 @@ class SiteCrawl {
 		);
 		this.#known += added;
 		this.#count(state);
-		// Not waited for: what is not searchable yet is stored all the same.
-		threads.store.call('index', false).catch((error: unknown) => this.#stop.abort(error));
 	}
 
 	async #keepSitemap(page: QueuedPage, answer: Answer & { kind: 'body' }): Promise<void> {
@@ -307,7 +326,9 @@ class SiteCrawl {
 			...pages.map(({ address, changedAt }) => ({ address, kind: 'page' as const, depth: 1, changedAt })),
 			...(page.depth < deepestSitemap ? sitemaps : []).flatMap((address) => {
 				const normal = normalAddress(address, page.address);
-				return normal === undefined ? [] : [{ address: normal, kind: 'sitemap' as const, depth: page.depth + 1 }];
+				return normal === undefined
+					? []
+					: [{ address: normal, kind: 'sitemap' as const, depth: page.depth + 1 }];
 			}),
 		]);
 		await threads.store.call('settle', page.id, this.#run.runId, 'indexed', undefined);

@@ -5,6 +5,7 @@ export type Row = Record<string, string | number | bigint | Uint8Array | null>;
 
 export class Database {
 	readonly #database: DatabaseSync;
+	#inside = false;
 	readonly #statements = new Map<string, StatementSync>();
 
 	constructor(file: string, readOnly = false) {
@@ -32,15 +33,23 @@ export class Database {
 		return this.#prepare(sql).iterate(...values) as Iterable<T>;
 	}
 
+	/** All of some work or none of it; within a transaction, a part of that one that can fail by itself. */
 	transaction<T>(work: () => T): T {
-		this.exec('BEGIN IMMEDIATE');
+		const [begin, commit, undo] = this.#inside
+			? ['SAVEPOINT part', 'RELEASE part', 'ROLLBACK TO part; RELEASE part']
+			: ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'];
+		const outer = this.#inside;
+		this.exec(begin);
+		this.#inside = true;
 		try {
 			const result = work();
-			this.exec('COMMIT');
+			this.exec(commit);
 			return result;
 		} catch (error) {
-			this.exec('ROLLBACK');
+			this.exec(undo);
 			throw error;
+		} finally {
+			this.#inside = outer;
 		}
 	}
 

@@ -14,6 +14,7 @@ export const excerpt = (text: string, words: readonly string[]): string => {
 		if (count > bestCount) [best, bestCount] = [start, count];
 	}
 	const start = best === 0 ? 0 : text.indexOf(' ', best) + 1;
-	const end = start + longestExcerpt >= text.length ? text.length : text.lastIndexOf(' ', start + longestExcerpt);
+	const end =
+		start + longestExcerpt >= text.length ? text.length : text.lastIndexOf(' ', start + longestExcerpt);
 	return `${start === 0 ? '' : '… '}${text.slice(start, end > start ? end : start + longestExcerpt)}${end < text.length ? ' …' : ''}`;
 };

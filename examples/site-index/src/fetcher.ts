@@ -109,7 +109,14 @@ export class Fetcher {
 		if (ask.types !== undefined && contentType !== '' && !ask.types.test(essenceOf(contentType)))
 			return give({ kind: 'unwanted', contentType: essenceOf(contentType) });
 		const { bytes, cut } = await this.#read(body, header('content-encoding'));
-		return { kind: 'body', body: bytes, contentType, cut, etag: header('etag'), lastModified: header('last-modified') };
+		return {
+			kind: 'body',
+			body: bytes,
+			contentType,
+			cut,
+			etag: header('etag'),
+			lastModified: header('last-modified'),
+		};
 	}
 
 	async #read(

@@ -9,12 +9,49 @@ const unread = new Set([
 	...['script', 'style', 'noscript', 'template', 'svg', 'math', 'iframe', 'object', 'select', 'button'],
 	...['nav', 'footer', 'aside', 'dialog'],
 ]);
-const unreadRoles = new Set(['navigation', 'banner', 'contentinfo', 'search', 'complementary', 'menu', 'dialog']);
+const unreadRoles = new Set([
+	'navigation',
+	'banner',
+	'contentinfo',
+	'search',
+	'complementary',
+	'menu',
+	'dialog',
+]);
 const chromeClass =
 	/(?:^|[\s_-])(nav|navbar|navheader|navfooter|navigation|sidebar|sphinxsidebar|menu|breadcrumbs?|footer|related|cookie|toc|headerlink|id_link|skip-link|edit-this-page|prev-next)(?:$|\s)/iu;
 const blocks = new Set([
-	...['address', 'article', 'blockquote', 'body', 'br', 'caption', 'dd', 'details', 'div', 'dl', 'dt', 'fieldset'],
-	...['figcaption', 'figure', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'header', 'hr', 'li', 'main', 'ol', 'p', 'pre'],
+	...[
+		'address',
+		'article',
+		'blockquote',
+		'body',
+		'br',
+		'caption',
+		'dd',
+		'details',
+		'div',
+		'dl',
+		'dt',
+		'fieldset',
+	],
+	...[
+		'figcaption',
+		'figure',
+		'h1',
+		'h2',
+		'h3',
+		'h4',
+		'h5',
+		'h6',
+		'header',
+		'hr',
+		'li',
+		'main',
+		'ol',
+		'p',
+		'pre',
+	],
 	...['section', 'summary', 'table', 'tr', 'ul', 'tbody', 'thead'],
 ]);
 const termLevel = 7;
@@ -114,7 +151,8 @@ export class HtmlReader {
 		}
 		if (this.#mainFrom === 0 && isMain(name, attributes)) this.#mainFrom = this.#depth;
 		if (name === 'pre' && this.#preFrom === 0) this.#preFrom = this.#depth;
-		if (name === 'a' && this.#linkFrom === 0 && attributes['href'] !== undefined) this.#linkFrom = this.#depth;
+		if (name === 'a' && this.#linkFrom === 0 && attributes['href'] !== undefined)
+			this.#linkFrom = this.#depth;
 		const level = headingLevel(name);
 		if (level !== 0 && this.#headingFrom === 0) this.#openHeading(level, anchor);
 		else if (blocks.has(name)) this.#append('\n');
@@ -231,13 +269,19 @@ const isMain = (name: string, attributes: Record<string, string>): boolean =>
 	name === 'main' ||
 	name === 'article' ||
 	attributes['role'] === 'main' ||
-	(name === 'div' && /^(content|main|main-content|maincontent|bodyContent|mw-content-text|docContent)$/u.test(attributes['id'] ?? ''));
+	(name === 'div' &&
+		/^(content|main|main-content|maincontent|bodyContent|mw-content-text|docContent)$/u.test(
+			attributes['id'] ?? '',
+		));
 
 const oneLine = (text: string): string => text.replace(/[\s¶]+/gu, ' ').trim();
 
 const tidy = (text: string): string =>
 	// Written so that the usual single blank is no match: replacing it by itself is most of the cost.
-	text.replace(/[^\S\n]{2,}|[^\S\n ]/gu, ' ').replace(/ \n\s*|\n\s+/gu, '\n').trim();
+	text
+		.replace(/[^\S\n]{2,}|[^\S\n ]/gu, ' ')
+		.replace(/ \n\s*|\n\s+/gu, '\n')
+		.trim();
 
 /** A boxed note interrupts the section it stands in: what follows the box belongs to that section again. */
 const boxHeading = /^(note|notes?:|tip|warning|caution|important|danger|info|see also|example)$/iu;
@@ -287,7 +331,8 @@ const finish = (found: readonly OpenSection[]): Pick<Page, 'sections' | 'hasMain
 			text,
 			linkShare: Math.min(1, section.linkLength / (text.length + section.heading.length)),
 		});
-		if (section.level > 0 && section.heading !== '') above.push({ level: section.level, heading: section.heading });
+		if (section.level > 0 && section.heading !== '')
+			above.push({ level: section.level, heading: section.heading });
 	}
 	return { sections, hasMain: onlyMain };
 };

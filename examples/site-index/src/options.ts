@@ -37,6 +37,7 @@ export const usualOptions: Omit<CrawlOptions, 'startAddress'> = {
 /** Throws when the start address is not the address of a web page. */
 export const completeOptions = (options: Partial<CrawlOptions> & { startAddress: string }): CrawlOptions => {
 	const startAddress = normalAddress(options.startAddress);
-	if (startAddress === undefined) throw new TypeError(`not the address of a web page: ${options.startAddress}`);
+	if (startAddress === undefined)
+		throw new TypeError(`not the address of a web page: ${options.startAddress}`);
 	return { ...usualOptions, ...options, startAddress };
 };

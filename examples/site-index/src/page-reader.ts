@@ -4,17 +4,20 @@ import { gunzipSync } from 'node:zlib';
 import { decodePage } from './charset.ts';
 import { HtmlReader } from './html-reader.ts';
 import type { Page } from './page.ts';
+import { passagesOf } from './passage.ts';
 import type { Fetched, PageState, SiteStore } from './site-store.ts';
 import { readSitemap, type Sitemap } from './sitemap.ts';
 import { readText } from './text-reader.ts';
 import type { Calls } from './worker-calls.ts';
 
 /** An answer as it came in, with all that is stored of it but its words. */
-export interface Raw extends Omit<Fetched, 'hash' | 'page'> {
+export interface Raw extends Omit<Fetched, 'hash' | 'page' | 'passages'> {
 	readonly body: Uint8Array;
 	readonly contentType: string;
 }
 
+// A page in many sections has told well enough where its words are.
+const mostSections = 12;
 const largestSitemap = 60_000_000;
 
 export class PageReader {
@@ -34,11 +37,15 @@ export class PageReader {
 	async keep({ body, contentType, ...fetched }: Raw): Promise<{ state: PageState; added: number }> {
 		const { address } = fetched;
 		const text = decodePage(body, contentType);
-		const plain = /^text\/(plain|markdown|x-rst)/iu.test(contentType) || (contentType === '' && !/^\s*</u.test(text));
-		const page = plain ? readText(text, address) : await this.#readHtml(text);
-		const words = page.sections.map((section) => `${section.heading}\n${section.text}`);
-		const hash = createHash('sha1').update([page.title, ...words, ...page.links].join('\n')).digest('base64url');
-		return this.#store.call('absorb', { ...fetched, page, hash });
+		const plain =
+			/^text\/(plain|markdown|x-rst)/iu.test(contentType) || (contentType === '' && !/^\s*</u.test(text));
+		const read = plain ? readText(text, address) : await this.#readHtml(text);
+		const { sections, ...page } = read;
+		const words = sections.map((section) => `${section.heading}\n${section.text}`);
+		const hash = createHash('sha1')
+			.update([page.title, ...words, ...page.links].join('\n'))
+			.digest('base64url');
+		return this.#store.call('absorb', { ...fetched, page, passages: passagesOf(read), hash });
 	}
 
 	sitemap(bytes: Uint8Array, contentType: string): Sitemap {
@@ -63,7 +70,7 @@ export class PageReader {
 
 /** Whether the quick reading found no main part worth the name: hardly any text, or text that is mostly links. */
 const isDoubtful = (page: Page): boolean => {
-	if (page.hasMain) return false;
+	if (page.hasMain || page.sections.length > mostSections) return false;
 	let length = 0;
 	let links = 0;
 	for (const { text, linkShare } of page.sections) {

@@ -17,7 +17,8 @@ const listingPageShare = 0.45;
 
 export const passagesOf = (page: Page): Passage[] => {
 	const passages: Passage[] = [];
-	if (isListing(page)) return [{ heading: page.sections[0]?.heading ?? '', above: '', anchor: undefined, text: '' }];
+	if (isListing(page))
+		return [{ heading: page.sections[0]?.heading ?? '', above: '', anchor: undefined, text: '' }];
 	for (const section of page.sections) {
 		for (const text of cut(readable(section))) {
 			if (passages.length >= mostPassages) return passages;

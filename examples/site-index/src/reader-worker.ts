@@ -3,4 +3,5 @@ import { PageReader } from './page-reader.ts';
 import type { SiteStore } from './site-store.ts';
 import { answerCalls, Calls } from './worker-calls.ts';
 
-if (parentPort !== null) answerCalls(parentPort, new PageReader(new Calls<SiteStore>(workerData as MessagePort)));
+if (parentPort !== null)
+	answerCalls(parentPort, new PageReader(new Calls<SiteStore>(workerData as MessagePort)));

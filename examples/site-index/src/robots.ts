@@ -8,7 +8,10 @@ interface Rules {
 }
 
 // The package's types describe a default export that its CommonJS module does not have.
-const robotsParser = createRequire(import.meta.url)('robots-parser') as (address: string, text: string) => Rules;
+const robotsParser = createRequire(import.meta.url)('robots-parser') as (
+	address: string,
+	text: string,
+) => Rules;
 
 export class Robots {
 	readonly #rules: Rules;

@@ -1,7 +1,6 @@
 /** The passages of all pages and the full-text index over them. */
 import type { Database } from './database.ts';
-import type { Page } from './page.ts';
-import { passagesOf, pathWords } from './passage.ts';
+import { type Passage, pathWords } from './passage.ts';
 import { passagesPerSite } from './schema.ts';
 
 interface PassageRow {
@@ -13,13 +12,13 @@ interface PassageRow {
 }
 
 // Small, so that no batch holds up the pages behind it for long.
-const indexBatch = 16;
+const indexBatch = Number(process.env['IB'] ?? 16);
 
 interface Put {
 	readonly siteId: number;
 	readonly pageId: number;
 	readonly hash: string;
-	readonly page: Page;
+	readonly passages: readonly Passage[];
 }
 
 export class SearchIndex {
@@ -32,13 +31,25 @@ export class SearchIndex {
 	}
 
 	/** Stores a page's passages in place of those it had, unless they are the same. Within a transaction. */
-	put({ siteId, pageId, hash, page }: Put): void {
+	put({ siteId, pageId, hash, passages }: Put): void {
 		const before = this.#db.get<{ hash: string | null }>('SELECT hash FROM page WHERE id = ?', pageId);
-		if (before?.hash === hash && this.#db.get('SELECT 1 FROM passage WHERE page_id = ?', pageId) !== undefined) return;
+		if (
+			before?.hash === hash &&
+			this.#db.get('SELECT 1 FROM passage WHERE page_id = ?', pageId) !== undefined
+		)
+			return;
 		if (before?.hash != null) this.drop(pageId);
 		let id = this.#passageId(siteId);
-		for (const { heading, above, anchor, text } of passagesOf(page)) {
-			this.#db.run('INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)', id, pageId, heading, above, anchor ?? null, text);
+		for (const { heading, above, anchor, text } of passages) {
+			this.#db.run(
+				'INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)',
+				id,
+				pageId,
+				heading,
+				above,
+				anchor ?? null,
+				text,
+			);
 			id += 1;
 		}
 		this.#pending += this.#db.run('INSERT OR IGNORE INTO pending VALUES (?)', pageId).changes;
@@ -67,7 +78,10 @@ export class SearchIndex {
 	forget(siteId: number): void {
 		const first = siteId * passagesPerSite;
 		const range = [first, first + passagesPerSite] as const;
-		this.#db.run('DELETE FROM search WHERE rowid IN (SELECT id FROM passage WHERE id >= ? AND id < ?)', ...range);
+		this.#db.run(
+			'DELETE FROM search WHERE rowid IN (SELECT id FROM passage WHERE id >= ? AND id < ?)',
+			...range,
+		);
 		this.#db.run('DELETE FROM passage WHERE id >= ? AND id < ?', ...range);
 	}
 
@@ -79,12 +93,19 @@ export class SearchIndex {
 
 	#passageId(siteId: number): number {
 		const first = siteId * passagesPerSite;
-		const last = this.#db.get('SELECT max(id) AS id FROM passage WHERE id >= ? AND id < ?', first, first + passagesPerSite);
+		const last = this.#db.get(
+			'SELECT max(id) AS id FROM passage WHERE id >= ? AND id < ?',
+			first,
+			first + passagesPerSite,
+		);
 		return typeof last?.['id'] === 'number' ? last['id'] + 1 : first;
 	}
 
 	#indexPage(pageId: number): void {
-		const page = this.#db.get<{ title: string; address: string }>('SELECT title, address FROM page WHERE id = ?', pageId);
+		const page = this.#db.get<{ title: string; address: string }>(
+			'SELECT title, address FROM page WHERE id = ?',
+			pageId,
+		);
 		if (page !== undefined) {
 			const path = pathWords(page.address);
 			const rows = this.#db.all<PassageRow>(

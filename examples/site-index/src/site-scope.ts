@@ -46,7 +46,8 @@ export class SiteScope {
 		if (!this.#origins.has(originOf(address))) return undefined;
 		this.#remember(address);
 		// Where the caller starts is always read, be it only for its links.
-		if (address !== this.options.startAddress && (looksBinary(address) || !this.#filter.wants(address))) return undefined;
+		if (address !== this.options.startAddress && (looksBinary(address) || !this.#filter.wants(address)))
+			return undefined;
 		return { address, refused: this.#traps.refuse(address) };
 	}
 

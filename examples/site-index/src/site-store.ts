@@ -6,6 +6,7 @@ import { Database, optional } from './database.ts';
 import { originOf } from './address.ts';
 import type { CrawlOptions } from './options.ts';
 import type { Page } from './page.ts';
+import type { Passage } from './passage.ts';
 import { schema } from './schema.ts';
 import { SearchIndex } from './search-index.ts';
 import { SiteScope } from './site-scope.ts';
@@ -55,7 +56,8 @@ export interface Fetched {
 	readonly bytes: number;
 	readonly cut: boolean;
 	readonly hash: string;
-	readonly page: Page;
+	readonly page: Omit<Page, 'sections'>;
+	readonly passages: readonly Passage[];
 	readonly at: number;
 }
 
@@ -69,9 +71,22 @@ export class SiteStore {
 	constructor(file: string) {
 		this.#db = new Database(file);
 		// A commit that a power cut undoes costs a few pages fetched again; waiting for the disk at each costs more.
-		this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8000;');
+		this.#db.exec(
+			'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8000;',
+		);
 		this.#db.exec(schema);
+		if (process.env['AM'])
+			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('automerge', ${process.env['AM']})`);
+		if (process.env['PG'])
+			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('pgsz', ${process.env['PG']})`);
+		if (process.env['HS'])
+			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('hashsize', ${process.env['HS']})`);
 		this.#search = new SearchIndex(this.#db);
+	}
+
+	/** Makes several calls one transaction. */
+	together(work: () => void): void {
+		this.#db.transaction(work);
 	}
 
 	/** Starts a task's run, or finds it where it was. A site that is known already is read again for changes. */
@@ -101,7 +116,12 @@ export class SiteStore {
 		);
 		if (found !== undefined) {
 			this.#scopes.delete(found.id);
-			this.#db.run('UPDATE site SET options = ?, updated_at = ? WHERE id = ?', JSON.stringify(options), now, found.id);
+			this.#db.run(
+				'UPDATE site SET options = ?, updated_at = ? WHERE id = ?',
+				JSON.stringify(options),
+				now,
+				found.id,
+			);
 			return found.id;
 		}
 		const origins = [...new Set([originOf(options.startAddress), ...options.origins])];
@@ -209,7 +229,14 @@ export class SiteStore {
 			this.#db.run(
 				`UPDATE page SET state = ?, reason = ?, canonical = ?, etag = ?, last_modified = ?, hash = ?, title = ?,
 					bytes = ?, fetched_at = ?, run_id = ? WHERE id = ?`,
-				...[state, reason, canonical ?? null, fetched.etag ?? null, fetched.lastModified ?? null, fetched.hash],
+				...[
+					state,
+					reason,
+					canonical ?? null,
+					fetched.etag ?? null,
+					fetched.lastModified ?? null,
+					fetched.hash,
+				],
 				...[page.title, fetched.bytes, fetched.at, fetched.runId, pageId],
 			);
 			return { state, added };
@@ -220,7 +247,13 @@ export class SiteStore {
 	settle(pageId: number, runId: number, state: PageState, reason: string | undefined): void {
 		this.#db.transaction(() => {
 			if (state === 'gone' || state === 'skipped' || state === 'redirected') this.#search.drop(pageId);
-			this.#db.run('UPDATE page SET state = ?, reason = ?, run_id = ? WHERE id = ?', state, reason ?? null, runId, pageId);
+			this.#db.run(
+				'UPDATE page SET state = ?, reason = ?, run_id = ? WHERE id = ?',
+				state,
+				reason ?? null,
+				runId,
+				pageId,
+			);
 		});
 	}
 
@@ -244,7 +277,12 @@ export class SiteStore {
 		return this.#db.transaction(() => {
 			const target = URL.parse(location, from.address);
 			// Where the start address leads is where the site is: to https, or to its www name.
-			if (target !== null && from.depth === 0 && /^https?:$/u.test(target.protocol) && !scope.holds(target.href)) {
+			if (
+				target !== null &&
+				from.depth === 0 &&
+				/^https?:$/u.test(target.protocol) &&
+				!scope.holds(target.href)
+			) {
 				scope.addOrigin(target.origin);
 				this.#db.run('UPDATE site SET origins = ? WHERE id = ?', JSON.stringify(scope.origins), siteId);
 			}
@@ -253,7 +291,11 @@ export class SiteStore {
 			let added = 0;
 			if (judged?.refused !== undefined) this.#refuse(siteId, judged.refused, judged.address);
 			else if (judged !== undefined)
-				added = this.#insert(siteId, { address: judged.address, kind: 'page', depth: from.depth }, from.hops + 1);
+				added = this.#insert(
+					siteId,
+					{ address: judged.address, kind: 'page', depth: from.depth },
+					from.hops + 1,
+				);
 			this.#search.drop(from.id);
 			this.#db.run(
 				`UPDATE page SET state = 'redirected', reason = ?, run_id = ?, hash = NULL WHERE id = ?`,
@@ -286,7 +328,6 @@ export class SiteStore {
 			this.#search.listWords();
 			this.#db.run('UPDATE run SET finished_at = ? WHERE id = ?', now, runId);
 		});
-		this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
 	}
 
 	forget(siteId: number): void {
@@ -307,9 +348,15 @@ export class SiteStore {
 	#scope(siteId: number, now: number): SiteScope {
 		let scope = this.#scopes.get(siteId);
 		if (scope === undefined) {
-			const site = this.#db.get<{ options: string; origins: string }>('SELECT options, origins FROM site WHERE id = ?', siteId);
+			const site = this.#db.get<{ options: string; origins: string }>(
+				'SELECT options, origins FROM site WHERE id = ?',
+				siteId,
+			);
 			if (site === undefined) throw new Error(`site ${siteId} is not known any more`);
-			const addresses = this.#db.all<{ address: string }>('SELECT address FROM page WHERE site_id = ?', siteId);
+			const addresses = this.#db.all<{ address: string }>(
+				'SELECT address FROM page WHERE site_id = ?',
+				siteId,
+			);
 			scope = new SiteScope(
 				JSON.parse(site.options) as CrawlOptions,
 				JSON.parse(site.origins) as string[],
@@ -364,8 +411,11 @@ export class SiteStore {
 
 	#isIndexed(siteId: number, address: string): boolean {
 		return (
-			this.#db.get(`SELECT 1 FROM page WHERE site_id = ? AND address = ? AND state = 'indexed'`, siteId, address) !==
-			undefined
+			this.#db.get(
+				`SELECT 1 FROM page WHERE site_id = ? AND address = ? AND state = 'indexed'`,
+				siteId,
+				address,
+			) !== undefined
 		);
 	}
 

@@ -39,7 +39,8 @@ export const readSitemap = (text: string): Sitemap => {
 			},
 			onclosetag(name) {
 				const local = localName(name);
-				if (local === 'sitemap' && sitemaps.length < mostEntries && address.trim() !== '') sitemaps.push(address.trim());
+				if (local === 'sitemap' && sitemaps.length < mostEntries && address.trim() !== '')
+					sitemaps.push(address.trim());
 				if (local === 'url' && pages.length < mostEntries && address.trim() !== '')
 					pages.push({ address: address.trim(), changedAt: toTime(changed.trim()) });
 				field = '';

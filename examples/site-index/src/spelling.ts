@@ -33,7 +33,10 @@ export interface Candidate {
 }
 
 /** The term nearest to any of some spellings; of those equally near, the one found most often. */
-export const nearest = (spellings: readonly string[], candidates: Iterable<Candidate>): Candidate | undefined => {
+export const nearest = (
+	spellings: readonly string[],
+	candidates: Iterable<Candidate>,
+): Candidate | undefined => {
 	let best: Candidate | undefined;
 	let bestDistance = Infinity;
 	for (const candidate of candidates) {

@@ -11,16 +11,65 @@ const doubleConsonant = /([^aeiouylsz])\1$/u;
 const shortEnd = new RegExp(`^.*${consonant}${vowel}[^aeiouwxy]$`, 'u');
 
 const step2: readonly (readonly [string, string])[] = [
-	...([['ational', 'ate'], ['tional', 'tion'], ['enci', 'ence'], ['anci', 'ance'], ['izer', 'ize']] as const),
-	...([['logi', 'log'], ['bli', 'ble'], ['alli', 'al'], ['entli', 'ent'], ['eli', 'e'], ['ousli', 'ous']] as const),
-	...([['ization', 'ize'], ['ation', 'ate'], ['ator', 'ate'], ['alism', 'al'], ['iveness', 'ive']] as const),
-	...([['fulness', 'ful'], ['ousness', 'ous'], ['aliti', 'al'], ['iviti', 'ive'], ['biliti', 'ble']] as const),
+	...([
+		['ational', 'ate'],
+		['tional', 'tion'],
+		['enci', 'ence'],
+		['anci', 'ance'],
+		['izer', 'ize'],
+	] as const),
+	...([
+		['logi', 'log'],
+		['bli', 'ble'],
+		['alli', 'al'],
+		['entli', 'ent'],
+		['eli', 'e'],
+		['ousli', 'ous'],
+	] as const),
+	...([
+		['ization', 'ize'],
+		['ation', 'ate'],
+		['ator', 'ate'],
+		['alism', 'al'],
+		['iveness', 'ive'],
+	] as const),
+	...([
+		['fulness', 'ful'],
+		['ousness', 'ous'],
+		['aliti', 'al'],
+		['iviti', 'ive'],
+		['biliti', 'ble'],
+	] as const),
 ];
 const step3: readonly (readonly [string, string])[] = [
-	...([['icate', 'ic'], ['ative', ''], ['alize', 'al'], ['iciti', 'ic'], ['ical', 'ic'], ['ful', ''], ['ness', '']] as const),
+	...([
+		['icate', 'ic'],
+		['ative', ''],
+		['alize', 'al'],
+		['iciti', 'ic'],
+		['ical', 'ic'],
+		['ful', ''],
+		['ness', ''],
+	] as const),
 ];
 const step4 = [
-	...['al', 'ance', 'ence', 'er', 'ic', 'able', 'ible', 'ant', 'ement', 'ment', 'ent', 'ion', 'ou', 'ism', 'ate'],
+	...[
+		'al',
+		'ance',
+		'ence',
+		'er',
+		'ic',
+		'able',
+		'ible',
+		'ant',
+		'ement',
+		'ment',
+		'ent',
+		'ion',
+		'ou',
+		'ism',
+		'ate',
+	],
 	...['iti', 'ous', 'ive', 'ize'],
 ].sort((a, b) => b.length - a.length);
 

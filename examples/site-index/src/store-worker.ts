@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { SiteStore } from './site-store.ts';
-import { answerCalls } from './worker-calls.ts';
+import { answerCallsTogether } from './worker-calls.ts';
 
 export interface StoreWorkerData {
 	readonly file: string;
@@ -10,4 +10,11 @@ export interface StoreWorkerData {
 
 const { file, readers } = workerData as StoreWorkerData;
 const store = new SiteStore(file);
-if (parentPort !== null) for (const port of [parentPort, ...readers]) answerCalls(port, store);
+if (parentPort !== null)
+	answerCallsTogether(
+		[parentPort, ...readers],
+		store,
+		(work) => store.together(work),
+		// Behind the answers: what is not searchable yet is stored all the same.
+		() => store.index(false),
+	);

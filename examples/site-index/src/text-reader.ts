@@ -11,7 +11,8 @@ export const readText = (text: string, address: string): Page => {
 	let lines: string[] = [];
 	const close = (): void => {
 		const body = lines.join('\n').trim();
-		if (body !== '' || heading !== '') sections.push({ level, heading, above: [], anchor: undefined, text: body, linkShare: 0 });
+		if (body !== '' || heading !== '')
+			sections.push({ level, heading, above: [], anchor: undefined, text: body, linkShare: 0 });
 		lines = [];
 	};
 	for (const line of text.split(/\r\n?|\n/u)) {
@@ -29,6 +30,7 @@ export const readText = (text: string, address: string): Page => {
 		} else lines.push(line);
 	}
 	close();
-	const title = sections.find((section) => section.heading !== '')?.heading ?? decodeURI(new URL(address).pathname);
+	const title =
+		sections.find((section) => section.heading !== '')?.heading ?? decodeURI(new URL(address).pathname);
 	return { title, canonical: undefined, links: [], base: undefined, noIndex: false, hasMain: true, sections };
 };

@@ -21,7 +21,10 @@ export class IndexThreads {
 		this.#store = new Thread<SiteStore>(new URL('./store-worker.ts', import.meta.url), data, ports);
 		this.store = this.#store.calls;
 		const reader = new URL('./reader-worker.ts', import.meta.url);
-		this.#readers = channels.map(({ port2 }) => ({ thread: new Thread<PageReader>(reader, port2, [port2]), open: 0 }));
+		this.#readers = channels.map(({ port2 }) => ({
+			thread: new Thread<PageReader>(reader, port2, [port2]),
+			open: 0,
+		}));
 	}
 
 	/** Has one of the reading threads do something, the one with the least to do. */
@@ -37,11 +40,15 @@ export class IndexThreads {
 
 	/** Waits until all threads have started. */
 	async ready(): Promise<void> {
-		await Promise.all([this.store.call('index', false), ...this.#readers.map(({ thread }) => thread.calls.call('ready'))]);
+		await Promise.all([
+			this.store.call('index', false),
+			...this.#readers.map(({ thread }) => thread.calls.call('ready')),
+		]);
 	}
 
 	async close(): Promise<void> {
-		await this.store.call('close');
+		// The file needs no closing: an answered call is committed.
+		await this.store.call('index', true);
 		await Promise.all([this.#store.close(), ...this.#readers.map(({ thread }) => thread.close())]);
 	}
 }

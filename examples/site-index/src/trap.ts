@@ -3,7 +3,8 @@
  * addresses are counted by shape (their digits and query values blanked) and a shape may only grow so far.
  */
 
-const yearAndMonth = /(?<![\d])(?<year>(?:1[0-9]|2[0-9]|3[0-9])\d\d)[-/=&_.]?(?:month=|m=)?(?<month>0?[1-9]|1[0-2])(?![\d])/u;
+const yearAndMonth =
+	/(?<![\d])(?<year>(?:1[0-9]|2[0-9]|3[0-9])\d\d)[-/=&_.]?(?:month=|m=)?(?<month>0?[1-9]|1[0-2])(?![\d])/u;
 const calendarWord = /\b(calendar|events?|schedule|agenda|kalender|archive)\b/iu;
 const longestPath = 24;
 
@@ -35,7 +36,10 @@ export class TrapWatch {
 		if (repeatsParameter(parameters)) return 'a query string that repeats itself';
 
 		const date = yearAndMonth.exec(pathname + search)?.groups;
-		if (date !== undefined && (search !== '' || calendarWord.test(pathname) || /\d\/\d[\d/]*$/u.test(pathname))) {
+		if (
+			date !== undefined &&
+			(search !== '' || calendarWord.test(pathname) || /\d\/\d[\d/]*$/u.test(pathname))
+		) {
 			const year = Number(date['year']);
 			if (year < 1970 || year > this.#thisYear + 3) return 'a calendar without end';
 			const shape = `d ${blank(pathname)} ${parameterNames(parameters)}`;
@@ -68,7 +72,8 @@ const repeats = (segments: readonly string[]): boolean => {
 	for (let size = 1; size <= 4; size += 1)
 		for (let start = 0; start + size * 3 <= segments.length; start += 1) {
 			let same = true;
-			for (let at = start; same && at < start + size * 2; at += 1) same = segments[at] === segments[at + size];
+			for (let at = start; same && at < start + size * 2; at += 1)
+				same = segments[at] === segments[at + size];
 			// A number may well come thrice in a row (/0/0/0/): it is not what a loop of links looks like.
 			if (same && segments.slice(start, start + size).some((segment) => /\D/u.test(segment))) return true;
 		}

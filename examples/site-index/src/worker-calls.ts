@@ -92,14 +92,57 @@ export class Thread<T> {
 
 /** The worker's side: answers what comes in at a port. */
 export const answerCalls = (port: MessagePort, target: object): void => {
-	port.on('message', async ({ id, method, values }: Call) => {
-		let reply: Reply;
+	port.on('message', async (call: Call) => {
+		const reply = perform(target, call);
 		try {
-			const run = Reflect.get(target, method) as (...values: unknown[]) => unknown;
-			reply = { id, result: await run.apply(target, values) };
+			port.postMessage('result' in reply ? { ...reply, result: await reply.result } : reply);
 		} catch (error) {
-			reply = { id, error: error instanceof Error ? error : new Error(String(error)) };
+			port.postMessage({ id: call.id, error: toError(error) });
 		}
-		port.postMessage(reply);
 	});
 };
+
+/**
+ * The same for a thread that stores: all calls that have come in by now are one transaction, and are answered once
+ * it is committed. The transaction runs its work at once and either keeps all of it or throws.
+ */
+export const answerCallsTogether = (
+	ports: readonly MessagePort[],
+	target: object,
+	transaction: (work: () => void) => void,
+	afterwards: () => void,
+): void => {
+	let queue: { readonly port: MessagePort; readonly call: Call }[] = [];
+	const answer = (): void => {
+		const taken = queue;
+		queue = [];
+		const replies: { readonly port: MessagePort; readonly reply: Reply }[] = [];
+		try {
+			transaction(() => {
+				for (const { port, call } of taken) replies.push({ port, reply: perform(target, call) });
+			});
+		} catch (error) {
+			replies.length = 0;
+			for (const { port, call } of taken)
+				replies.push({ port, reply: { id: call.id, error: toError(error) } });
+		}
+		for (const { port, reply } of replies) port.postMessage(reply);
+		afterwards();
+	};
+	for (const port of ports)
+		port.on('message', (call: Call) => {
+			queue.push({ port, call });
+			if (queue.length === 1) setImmediate(answer);
+		});
+};
+
+const perform = (target: object, { id, method, values }: Call): Reply => {
+	try {
+		const run = Reflect.get(target, method) as (...values: unknown[]) => unknown;
+		return { id, result: run.apply(target, values) };
+	} catch (error) {
+		return { id, error: toError(error) };
+	}
+};
+
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

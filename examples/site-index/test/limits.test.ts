@@ -1,6 +1,5 @@
 /** What a caller may set: limits told in words, paths wanted and not, politeness, and no way into private networks. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isPublicIp } from '../src/address-guard.ts';
 import { FakeClock, owner, Scratch } from './scratch.ts';
 import { LoopbackServer } from './static-server.ts';
 
@@ -16,7 +15,8 @@ beforeEach(async () => {
 	let atOnce = 0;
 	scratch = new Scratch();
 	server = await LoopbackServer.start(async (_request, response, url) => {
-		if (url.pathname === '/robots.txt') return void response.writeHead(200, { 'content-type': 'text/plain' }).end(robots);
+		if (url.pathname === '/robots.txt')
+			return void response.writeHead(200, { 'content-type': 'text/plain' }).end(robots);
 		if (!/^\/(\d\/){0,3}$/u.test(url.pathname)) return void response.writeHead(404).end();
 		atOnce += 1;
 		mostAtOnce = Math.max(mostAtOnce, atOnce);
@@ -24,7 +24,9 @@ beforeEach(async () => {
 		atOnce -= 1;
 		const links = Array.from({ length: 10 }, (_, at) => `<a href="${url.pathname}${at}/">page ${at}</a>`);
 		response.writeHead(200, { 'content-type': 'text/html' });
-		response.end(`<h1>Page ${url.pathname}</h1><main><p>Words of page ${url.pathname} ${url.pathname.length > 4 ? '' : links.join(' ')}</main>`);
+		response.end(
+			`<h1>Page ${url.pathname}</h1><main><p>Words of page ${url.pathname} ${url.pathname.length > 4 ? '' : links.join(' ')}</main>`,
+		);
 	});
 });
 
@@ -37,10 +39,14 @@ const report = () => scratch.report((catalogue) => catalogue.report(owner, 1));
 const pagesAsked = (): number => server.requests.filter((path) => path.endsWith('/')).length;
 
 it('stops at the caller’s own limit, and says so', async () => {
-	expect(await scratch.crawl({ startAddress: server.address('/'), maxPages: 25 })).toMatchObject({ stoppedAtLimit: true });
+	expect(await scratch.crawl({ startAddress: server.address('/'), maxPages: 25 })).toMatchObject({
+		stoppedAtLimit: true,
+	});
 	expect(pagesAsked()).toBe(25);
 	expect(report()).toMatchObject({ pages: 25, state: 'stopped at a limit' });
-	expect(report()?.words).toMatch(/stopped at your limit of 25 pages: at least \d+ more pages were found and not read/u);
+	expect(report()?.words).toMatch(
+		/stopped at your limit of 25 pages: at least \d+ more pages were found and not read/u,
+	);
 });
 
 it('asks once before it goes on past a size, and reads as much as it is told to', async () => {
@@ -66,7 +72,11 @@ it('goes only as many links deep as it may', async () => {
 
 it('reads only the paths that are wanted', async () => {
 	await scratch.crawl({ startAddress: server.address('/'), include: ['/1/*', '/2/'], exclude: ['/*/3/'] });
-	expect(server.requests.filter((path) => path.endsWith('/')).every((path) => /^\/([12]\/([0-24-9]\/)?)?$/u.test(path))).toBe(true);
+	expect(
+		server.requests
+			.filter((path) => path.endsWith('/'))
+			.every((path) => /^\/([12]\/([0-24-9]\/)?)?$/u.test(path)),
+	).toBe(true);
 	expect(pagesAsked()).toBe(1 + 2 + 18);
 });
 
@@ -74,7 +84,10 @@ it('keeps as far apart as robots.txt asks, one at a time', async () => {
 	robots = 'User-agent: *\nCrawl-delay: 2\nDisallow: /1/';
 	const clock = new FakeClock();
 	const began = clock.now();
-	await scratch.crawl({ startAddress: server.address('/'), maxDepth: 1 }, { now: clock.now, sleep: clock.sleep });
+	await scratch.crawl(
+		{ startAddress: server.address('/'), maxDepth: 1 },
+		{ now: clock.now, sleep: clock.sleep },
+	);
 	expect(pagesAsked()).toBe(10);
 	expect(mostAtOnce).toBe(1);
 	expect(clock.now() - began).toBeGreaterThanOrEqual(9 * 2_000);
@@ -91,20 +104,15 @@ it('ends where it is when its caller goes away, and goes on from there', async (
 		if (visited === 20) caller.abort(new Error('going away'));
 	};
 	const startAddress = server.address('/');
-	await expect(scratch.crawl({ startAddress }, { taskId: 't', signal: caller.signal, onProgress })).rejects.toThrow('going away');
+	await expect(
+		scratch.crawl({ startAddress }, { taskId: 't', signal: caller.signal, onProgress }),
+	).rejects.toThrow('going away');
 	await scratch.crawl({ startAddress }, { taskId: 't' });
 	expect(report()).toMatchObject({ pages: 111, state: 'complete' });
 	expect(pagesAsked()).toBeLessThanOrEqual(111 + 16);
 });
 
 describe('private addresses', () => {
-	it.each(['127.0.0.1', '10.1.2.3', '169.254.169.254', '192.168.0.1', '100.64.0.1', '0.0.0.0', '::1', 'fe80::1', 'fd00::1', '::ffff:10.0.0.1', '64:ff9b::a00:1', '224.0.0.1', 'nonsense'])(
-		'%s is not public',
-		(ip) => expect(isPublicIp(ip)).toBe(false),
-	);
-
-	it.each(['93.184.216.34', '2606:4700::6810:84e5'])('%s is public', (ip) => expect(isPublicIp(ip)).toBe(true));
-
 	it.each(['127.0.0.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'localhost', 'some.localhost'])(
 		'sends nothing to %s unless it is allowed',
 		async (host) => {

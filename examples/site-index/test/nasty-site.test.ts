@@ -12,7 +12,8 @@ const html = (response: ServerResponse, body: string | Buffer, type = 'text/html
 const page = (title: string, body: string): string =>
 	`<!doctype html><html><head><title>${title}</title></head><body><main><h1>${title}</h1>${body}</main></body></html>`;
 
-const links = (...addresses: string[]): string => addresses.map((address) => `<p><a href="${address}">${address}</a></p>`).join('');
+const links = (...addresses: string[]): string =>
+	addresses.map((address) => `<p><a href="${address}">${address}</a></p>`).join('');
 
 /** HTML as it must not be, one page each. */
 const malformed: readonly string[] = [
@@ -46,36 +47,102 @@ describe('a nasty site', () => {
 		scratch = new Scratch();
 		server = await LoopbackServer.start((_request, response, url) => {
 			const { pathname: path, searchParams, origin } = new URL(url.pathname + url.search, server.origin);
-			if (path === '/robots.txt') return void html(response, `${robots}Sitemap: ${origin}/maps.xml\n`, 'text/plain');
-			if (path === '/sitemap.xml') return void response.writeHead(500).end();
+			if (path === '/robots.txt')
+				return html(response, `${robots}Sitemap: ${origin}/maps.xml\n`, 'text/plain');
+			if (path === '/sitemap.xml') return response.writeHead(500).end();
 			if (path === '/maps.xml')
-				return void html(response, `<sitemapindex><sitemap><loc>${origin}/map.xml.gz</loc></sitemap><sitemap><loc>${origin}/maps.xml</loc></sitemap></sitemapindex>`, 'application/xml');
+				return html(
+					response,
+					`<sitemapindex><sitemap><loc>${origin}/map.xml.gz</loc></sitemap><sitemap><loc>${origin}/maps.xml</loc></sitemap></sitemapindex>`,
+					'application/xml',
+				);
 			if (path === '/map.xml.gz')
-				return void html(response, gzipSync(`<?xml version="1.0"?><urlset><url><loc>${origin}/only-in-the-sitemap?a=1&amp;b=2</loc><lastmod>nonsense</lastmod></url></urlset>`), 'application/gzip');
+				return html(
+					response,
+					gzipSync(
+						`<?xml version="1.0"?><urlset><url><loc>${origin}/only-in-the-sitemap?a=1&amp;b=2</loc><lastmod>nonsense</lastmod></url></urlset>`,
+					),
+					'application/gzip',
+				);
 			if (path === '/')
-				return void html(response, page('Start', links('/calendar/2026/01', '/shop?sort=1', '/loop/', '/a/', '/session?PHPSESSID=1', '/busy', '/failing', '/slow', '/latin1', '/mislabelled', '/sjis', '/broken-utf8', '/utf16', '/gigantic', '/bomb', '/image', '/private/secret', '/redirect/0', '/round/a', '/away', '/canonical?x=1', '/noindex', '/nowhere', '/text.txt', '/drip', ...malformed.map((_, at) => `/malformed/${at}`))));
+				return html(
+					response,
+					page(
+						'Start',
+						links(
+							'/calendar/2026/01',
+							'/shop?sort=1',
+							'/loop/',
+							'/a/',
+							'/session?PHPSESSID=1',
+							'/busy',
+							'/failing',
+							'/slow',
+							'/latin1',
+							'/mislabelled',
+							'/sjis',
+							'/broken-utf8',
+							'/utf16',
+							'/gigantic',
+							'/bomb',
+							'/image',
+							'/private/secret',
+							'/redirect/0',
+							'/round/a',
+							'/away',
+							'/canonical?x=1',
+							'/noindex',
+							'/nowhere',
+							'/text.txt',
+							'/drip',
+							...malformed.map((_, at) => `/malformed/${at}`),
+						),
+					),
+				);
 			if (path.startsWith('/calendar/')) {
 				const [, , year, month] = path.split('/').map(Number) as [number, number, number, number];
 				const next = month === 12 ? `${year + 1}/01` : `${year}/${String(month + 1).padStart(2, '0')}`;
 				const before = month === 1 ? `${year - 1}/12` : `${year}/${String(month - 1).padStart(2, '0')}`;
-				return void html(response, page(`Calendar ${year} ${month}`, links(`/calendar/${next}`, `/calendar/${before}`, `/calendar/${year + 1}/01`, `/calendar/${year - 1}/12`)));
+				return html(
+					response,
+					page(
+						`Calendar ${year} ${month}`,
+						links(
+							`/calendar/${next}`,
+							`/calendar/${before}`,
+							`/calendar/${year + 1}/01`,
+							`/calendar/${year - 1}/12`,
+						),
+					),
+				);
 			}
 			if (path === '/shop') {
 				const at = Number(searchParams.get('sort'));
-				return void html(response, page(`Shop ${at}`, links(`/shop?sort=${at * 2}`, `/shop?sort=${at * 2 + 1}&page=${at}`)));
+				return html(
+					response,
+					page(`Shop ${at}`, links(`/shop?sort=${at * 2}`, `/shop?sort=${at * 2 + 1}&page=${at}`)),
+				);
 			}
-			if (path.startsWith('/loop/')) return void html(response, page('Loop', links('again/', 'again/once/')));
-			if (path.startsWith('/a/')) return void html(response, page(`Grows ${path}`, links(`${path}${path.length}/`)));
-			if (path === '/session') return void html(response, page('Session', links(`/session?PHPSESSID=${Math.random()}`, `/session;jsessionid=${Math.random()}`)));
+			if (path.startsWith('/loop/')) return html(response, page('Loop', links('again/', 'again/once/')));
+			if (path.startsWith('/a/'))
+				return html(response, page(`Grows ${path}`, links(`${path}${path.length}/`)));
+			if (path === '/session')
+				return html(
+					response,
+					page(
+						'Session',
+						links(`/session?PHPSESSID=${Math.random()}`, `/session;jsessionid=${Math.random()}`),
+					),
+				);
 			if (path === '/busy') {
 				busy -= 1;
-				if (busy >= 0) return void response.writeHead(429, { 'retry-after': '120' }).end();
-				return void html(response, page('Busy', '<p>wildebeest once it was calm'));
+				if (busy >= 0) return response.writeHead(429, { 'retry-after': '120' }).end();
+				return html(response, page('Busy', '<p>wildebeest once it was calm'));
 			}
 			if (path === '/failing') {
 				failing -= 1;
-				if (failing >= 0) return void response.writeHead(502).end('bad gateway');
-				return void html(response, page('Failing', '<p>capybara once it was up'));
+				if (failing >= 0) return response.writeHead(502).end('bad gateway');
+				return html(response, page('Failing', '<p>capybara once it was up'));
 			}
 			if (path === '/slow') return;
 			if (path === '/drip') {
@@ -84,22 +151,61 @@ describe('a nasty site', () => {
 				response.on('close', () => clearInterval(timer));
 				return;
 			}
-			if (path === '/latin1') return void html(response, Buffer.from(page('Größe', '<p>Übergrößenträger'), 'latin1'), 'text/html');
-			if (path === '/mislabelled') return void html(response, page('Falsch', '<p>Straßenbahnhaltestelle'), 'text/html; charset=iso-8859-1');
-			if (path === '/sjis') return void html(response, Buffer.concat([Buffer.from('<meta charset=shift_jis><h1>'), Buffer.from('93fa967b8cea', 'hex'), Buffer.from('</h1>okapi')]), 'text/html');
-			if (path === '/broken-utf8') return void html(response, Buffer.concat([Buffer.from(page('Broken', '<p>naïve façade quokka ')), Buffer.from([0xc3, 0x28, 0xff, 0xfe])]));
-			if (path === '/utf16') return void html(response, Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(page('Wide', '<p>pangolin'), 'utf16le')]), 'text/html');
-			if (path === '/gigantic') return void html(response, `${page('Gigantic', '<p>aardvark')}${'<p>filler words without end</p>'.repeat(200_000)}`);
-			if (path === '/bomb') return void response.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50_000_000, 'a ')));
-			if (path === '/image') return void html(response, Buffer.alloc(1_000), 'image/png');
-			if (path.startsWith('/redirect/')) return void response.writeHead(302, { location: `/redirect/${Number(path.slice(10)) + 1}` }).end();
-			if (path.startsWith('/round/')) return void response.writeHead(301, { location: path === '/round/a' ? '/round/b' : '/round/a' }).end();
-			if (path === '/away') return void response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data/' }).end();
-			if (path === '/canonical') return void html(response, `<link rel=canonical href="/canonical">${page('Canonical', `<p>numbat ${searchParams.get('x') ?? 'itself'}`)}`);
-			if (path === '/noindex') return void html(response, `<meta name=robots content=noindex>${page('Hidden', '<p>axolotl')}`);
-			if (path === '/text.txt') return void html(response, 'Plain\n=====\n\nplain text about a tardigrade\n', 'text/plain');
-			if (path === '/only-in-the-sitemap') return void html(response, page('Sitemap', '<p>narwhal'));
-			if (path.startsWith('/malformed/')) return void html(response, malformed[Number(path.slice(11))] ?? '');
+			if (path === '/latin1')
+				return html(response, Buffer.from(page('Größe', '<p>Übergrößenträger'), 'latin1'), 'text/html');
+			if (path === '/mislabelled')
+				return html(response, page('Falsch', '<p>Straßenbahnhaltestelle'), 'text/html; charset=iso-8859-1');
+			if (path === '/sjis')
+				return html(
+					response,
+					Buffer.concat([
+						Buffer.from('<meta charset=shift_jis><h1>'),
+						Buffer.from('93fa967b8cea', 'hex'),
+						Buffer.from('</h1>okapi'),
+					]),
+					'text/html',
+				);
+			if (path === '/broken-utf8')
+				return html(
+					response,
+					Buffer.concat([
+						Buffer.from(page('Broken', '<p>naïve façade quokka ')),
+						Buffer.from([0xc3, 0x28, 0xff, 0xfe]),
+					]),
+				);
+			if (path === '/utf16')
+				return html(
+					response,
+					Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(page('Wide', '<p>pangolin'), 'utf16le')]),
+					'text/html',
+				);
+			if (path === '/gigantic')
+				return html(
+					response,
+					`${page('Gigantic', '<p>aardvark')}${'<p>filler words without end</p>'.repeat(200_000)}`,
+				);
+			if (path === '/bomb')
+				return response
+					.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
+					.end(gzipSync(Buffer.alloc(50_000_000, 'a ')));
+			if (path === '/image') return html(response, Buffer.alloc(1_000), 'image/png');
+			if (path.startsWith('/redirect/'))
+				return response.writeHead(302, { location: `/redirect/${Number(path.slice(10)) + 1}` }).end();
+			if (path.startsWith('/round/'))
+				return response.writeHead(301, { location: path === '/round/a' ? '/round/b' : '/round/a' }).end();
+			if (path === '/away')
+				return response.writeHead(302, { location: 'http://169.254.169.254/latest/meta-data/' }).end();
+			if (path === '/canonical')
+				return html(
+					response,
+					`<link rel=canonical href="/canonical">${page('Canonical', `<p>numbat ${searchParams.get('x') ?? 'itself'}`)}`,
+				);
+			if (path === '/noindex')
+				return html(response, `<meta name=robots content=noindex>${page('Hidden', '<p>axolotl')}`);
+			if (path === '/text.txt')
+				return html(response, 'Plain\n=====\n\nplain text about a tardigrade\n', 'text/plain');
+			if (path === '/only-in-the-sitemap') return html(response, page('Sitemap', '<p>narwhal'));
+			if (path.startsWith('/malformed/')) return html(response, malformed[Number(path.slice(11))] ?? '');
 			response.writeHead(404).end();
 		});
 		await scratch.crawl(
@@ -112,14 +218,26 @@ describe('a nasty site', () => {
 		await Promise.all([server?.close(), scratch?.close()]);
 	});
 
-	const stateOf = (path: string): string | undefined => scratch.pages().find(({ address }) => address === server.address(path))?.state;
-	const reasonOf = (path: string): string | null | undefined => scratch.pages().find(({ address }) => address === server.address(path))?.reason;
+	const stateOf = (path: string): string | undefined =>
+		scratch.pages().find(({ address }) => address === server.address(path))?.state;
+	const reasonOf = (path: string): string | null | undefined =>
+		scratch.pages().find(({ address }) => address === server.address(path))?.reason;
 	const find = (word: string): string | undefined =>
-		scratch.ask((asker) => asker.ask({ question: word, owner })).passages[0]?.address.replace(server.origin, '');
+		scratch
+			.ask((asker) => asker.ask({ question: word, owner }))
+			.passages[0]?.address.replace(server.origin, '');
 
 	it('comes out of every trap', () => {
-		const refused = new Map(scratch.report((catalogue) => catalogue.report(owner, 1))?.refused.map(({ reason, count }) => [reason, count]));
-		expect([...refused.keys()].sort()).toEqual(['a calendar without end', 'a path that repeats itself', 'query strings without end']);
+		const refused = new Map(
+			scratch
+				.report((catalogue) => catalogue.report(owner, 1))
+				?.refused.map(({ reason, count }) => [reason, count]),
+		);
+		expect([...refused.keys()].sort()).toEqual([
+			'a calendar without end',
+			'a path that repeats itself',
+			'query strings without end',
+		]);
 		const paths = server.requests;
 		expect(paths.filter((path) => path.startsWith('/calendar/')).length).toBeLessThanOrEqual(120);
 		expect(paths.filter((path) => path.startsWith('/shop')).length).toBeLessThanOrEqual(500);
@@ -140,7 +258,9 @@ describe('a nasty site', () => {
 			expect(stateOf(path)).toBe('failed');
 			expect(reasonOf(path)).toBe('no whole answer in 700 ms');
 		}
-		expect(scratch.report((catalogue) => catalogue.report(owner, 1))?.words).toContain('no whole answer in 700 ms (2, such as');
+		expect(scratch.report((catalogue) => catalogue.report(owner, 1))?.words).toContain(
+			'no whole answer in 700 ms (2, such as',
+		);
 	});
 
 	it.each([
@@ -157,9 +277,12 @@ describe('a nasty site', () => {
 		expect(find(word)?.split('#')[0]).toBe(path);
 	});
 
-	it.each(malformed.map((body, at) => [at, body.slice(0, 40)] as const))('reads malformed page %i: %s', (at) => {
-		expect(find(`zebrafish${at}`)?.split('#')[0]).toBe(`/malformed/${at}`);
-	});
+	it.each(malformed.map((body, at) => [at, body.slice(0, 40)] as const))(
+		'reads malformed page %i: %s',
+		(at) => {
+			expect(find(`zebrafish${at}`)?.split('#')[0]).toBe(`/malformed/${at}`);
+		},
+	);
 
 	it('cuts what is too large, packed or not', () => {
 		expect(reasonOf('/gigantic')).toBe('only the first 1000000 bytes were read');

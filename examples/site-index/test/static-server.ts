@@ -13,7 +13,7 @@ const types: Readonly<Record<string, string>> = {
 	'.svg': 'image/svg+xml',
 };
 
-export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => void | Promise<void>;
+export type Handler = (request: IncomingMessage, response: ServerResponse, url: URL) => unknown;
 
 export class LoopbackServer {
 	readonly requests: string[] = [];
@@ -39,7 +39,9 @@ export class LoopbackServer {
 	static folder(root: string): Promise<LoopbackServer> {
 		return LoopbackServer.start(async (_request, response, url) => {
 			const path = normalize(decodeURIComponent(url.pathname));
-			const body = await readFile(join(root, path.endsWith('/') ? `${path}index.html` : path)).catch(() => undefined);
+			const body = await readFile(join(root, path.endsWith('/') ? `${path}index.html` : path)).catch(
+				() => undefined,
+			);
 			if (body === undefined) response.writeHead(404).end();
 			else response.writeHead(200, { 'content-type': types[extname(path)] ?? 'text/html' }).end(body);
 		});
