@@ -75,7 +75,7 @@ export interface TaskRecord {
 	/** Who the task belongs to. */
 	readonly principal: string;
 	readonly idempotencyKey: string | null;
-	/** Digest of the arguments, to tell a repeated call from another one with the same key. */
+	/** Digest of the arguments, to tell a repeated call from another one with the same key; empty without a key. */
 	readonly argumentsDigest: string;
 	readonly status: TaskStatus;
 	readonly statusMessage: string | null;

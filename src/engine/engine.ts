@@ -223,7 +223,7 @@ export class Engine {
 			tool: call.tool,
 			principal: call.principal,
 			idempotencyKey: call.idempotencyKey,
-			argumentsDigest: digest(call.arguments),
+			argumentsDigest: call.idempotencyKey === null ? '' : digest(call.arguments),
 			status: 'working',
 			statusMessage: leased ? `Running ${call.tool}` : `Waiting for a free worker to run ${call.tool}`,
 			progress: null,

@@ -112,6 +112,8 @@ export async function endpointListener(
 		onerror: (error) => log.warn({ error: error.message }, 'a request failed'),
 	});
 
+	const check = callerCheck(hosts, origins);
+
 	async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
 		const url = request.url ?? '/';
 		if (url !== path && url.split('?')[0] !== path)
@@ -120,7 +122,7 @@ export async function endpointListener(
 			const value = request.headers[name];
 			return typeof value === 'string' ? value : undefined;
 		};
-		const refusal = checkCaller(header, hosts, origins);
+		const refusal = check(header('host'), header('origin'));
 		if (refusal !== undefined) return refuse(response, 403, refusal);
 		let authInfo: AuthInfo | undefined;
 		if (options.auth) {
@@ -140,8 +142,9 @@ export async function endpointListener(
 		} catch {
 			return writeJson(response, 400, PARSE_ERROR);
 		}
-		if (isDeeperThan(body, MAX_JSON_DEPTH)) return writeJson(response, 400, TOO_DEEP);
+		// Nothing of a direct request but its answers is read further, and those are checked by themselves.
 		const direct = asDirectRequest(header, body);
+		if (!direct && isDeeperThan(body, MAX_JSON_DEPTH)) return writeJson(response, 400, TOO_DEEP);
 		if (!direct) return throughSdk(extras, response, body);
 		writeJson(
 			response,
@@ -164,20 +167,28 @@ const PARSE_ERROR =
 const TOO_DEEP = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body is nested more than ${MAX_JSON_DEPTH} levels deep"},"id":null}`;
 const INTERNAL_ERROR = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}';
 
-function checkCaller(
-	header: (name: string) => string | undefined,
+/** Looks at `Host` and `Origin`; answers what is wrong with them. */
+type CallerCheck = (host: string | undefined, origin: string | undefined) => string | undefined;
+
+/** How many pairs of headers are remembered as right: a client sends the same ones with every request. */
+const REMEMBERED_CALLERS = 64;
+
+function callerCheck(
 	hosts: readonly string[] | undefined,
 	origins: readonly string[] | undefined,
-): string | undefined {
-	if (hosts) {
-		const host = validateHostHeader(header('host'), [...hosts]);
-		if (!host.ok) return host.message;
-	}
-	if (origins) {
-		const origin = validateOriginHeader(header('origin'), [...origins]);
-		if (!origin.ok) return origin.message;
-	}
-	return undefined;
+): CallerCheck {
+	const right = new Set<string>();
+	return (host, origin) => {
+		const caller = `${host} ${origin}`;
+		if (right.has(caller)) return undefined;
+		const checks = [
+			...(hosts ? [validateHostHeader(host, [...hosts])] : []),
+			...(origins ? [validateOriginHeader(origin, [...origins])] : []),
+		];
+		for (const check of checks) if (!check.ok) return check.message;
+		if (right.size < REMEMBERED_CALLERS) right.add(caller);
+		return undefined;
+	};
 }
 
 /** The body as text; undefined where it is too large. The rest of a too large one is not read. */

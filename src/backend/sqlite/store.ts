@@ -13,6 +13,7 @@ import type {
 } from '../store.ts';
 import type { Database } from './database.ts';
 import { Policies } from './policies.ts';
+import { RecordCache } from './record-cache.ts';
 import {
 	plainColumns,
 	decodeJson,
@@ -33,6 +34,7 @@ export class SqliteStore implements TaskStore {
 	readonly #database: Database;
 	readonly #time: TimeSource;
 	readonly #policies: Policies;
+	readonly #cache = new RecordCache();
 
 	constructor(database: Database, time: TimeSource) {
 		this.#database = database;
@@ -75,13 +77,24 @@ export class SqliteStore implements TaskStore {
 			this.#putLargeValues(id, record, inputs);
 			this.#noteChange(id);
 			const surplus = ended + (isTerminal(record.status) ? 1 : 0) - limits.maxKeptPerPrincipal;
-			if (surplus > 0) this.#database.statement(sql.EVICT).run(principal, surplus);
+			if (surplus > 0) {
+				this.#cache.clear();
+				this.#database.statement(sql.EVICT).run(principal, surplus);
+			}
 			return { kind: 'created' };
 		});
 	}
 
 	async get(taskId: string): Promise<TaskRecord | undefined> {
-		return this.#database.read(() => this.#one(sql.GET, encodeText(taskId)));
+		return this.#database.read(() => {
+			const cached = this.#cache.get(taskId, this.#dataVersion());
+			if (cached) return cached;
+			const row = this.#database.statement<TaskRow>(sql.GET).get(encodeText(taskId));
+			if (!row) return undefined;
+			const record = this.#decode(row);
+			this.#cache.put(record, row.result?.length ?? 0);
+			return record;
+		});
 	}
 
 	async load(taskId: string): Promise<TaskDetails | undefined> {
@@ -103,6 +116,7 @@ export class SqliteStore implements TaskStore {
 	}
 
 	async replace(record: TaskRecord, durability: Durability): Promise<boolean> {
+		this.#cache.forget(record.taskId);
 		const taskId = encodeText(record.taskId);
 		const inputs = encodeInputs(record);
 		const columns = plainColumns(record, this.#policies.idOf(record.policy), inputs);
@@ -127,6 +141,7 @@ export class SqliteStore implements TaskStore {
 	}
 
 	async saveStep(taskId: string, token: string, step: TaskStep): Promise<boolean> {
+		this.#cache.forget(taskId);
 		return this.#database.write('full', () => {
 			const held = this.#database
 				.statement<Pick<TaskRow, 'id' | 'journalled'>>(sql.HELD)
@@ -140,6 +155,7 @@ export class SqliteStore implements TaskStore {
 
 	async renew(leases: readonly LeaseClaim[], expiresAtMs: number): Promise<readonly HeldLease[]> {
 		if (leases.length === 0) return [];
+		for (const { taskId } of leases) this.#cache.forget(taskId);
 		return this.#database.write('normal', () =>
 			leases.flatMap(({ taskId, token }) => {
 				const row = this.#database
@@ -176,11 +192,16 @@ export class SqliteStore implements TaskStore {
 	}
 
 	async remove(taskId: string, revision: number): Promise<boolean> {
+		this.#cache.forget(taskId);
 		// Not worth a wait for the disk: what a power cut brings back is swept once more.
 		return this.#database.write(
 			'normal',
 			() => this.#database.statement(sql.REMOVE).get(encodeText(taskId), revision) !== undefined,
 		);
+	}
+
+	#dataVersion(): number {
+		return this.#database.statement<{ data_version: number }>(sql.DATA_VERSION).get()?.data_version ?? 0;
 	}
 
 	#one(select: string, ...parameters: string[]): TaskRecord | undefined {
