@@ -2,7 +2,7 @@
  * Asks a server over and over again, on many connections, one request at a time on each. It speaks just enough
  * HTTP to cost less than any server, so that the server is what is measured. Forked by http.ts.
  */
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 
 /** What to ask. */
 export interface LoadOrder {
@@ -17,6 +17,8 @@ export interface LoadOrder {
 export interface LoadResult {
 	readonly answers: number;
 	readonly elapsedMs: number;
+	/** How long each answer took, in milliseconds; the first ten thousand. */
+	readonly latenciesMs: readonly number[];
 	/** Bytes of the last answer's body. */
 	readonly bodyBytes: number;
 	/** The first answer that was no result, if any. */
@@ -31,19 +33,22 @@ async function load(order: LoadOrder): Promise<LoadResult> {
 	const requests = order.requests.map((request) => Buffer.from(request));
 	const startedAt = performance.now();
 	const endsAt = startedAt + order.durationMs;
+	const latenciesMs: number[] = [];
 	let answers = 0;
 	let bodyBytes = 0;
 	let failure: string | null = null;
 	let next = 0;
 
-	const ask = (socket: Socket): void => {
-		socket.write(requests[next++ % requests.length] ?? '');
-	};
 	const one = (): Promise<void> =>
 		new Promise((resolve) => {
 			const socket = connect({ port: order.port, host: '127.0.0.1', noDelay: true });
 			let text = '';
-			socket.on('connect', () => ask(socket));
+			let askedAt = 0;
+			const ask = (): void => {
+				askedAt = performance.now();
+				socket.write(requests[next++ % requests.length] ?? '');
+			};
+			socket.on('connect', ask);
 			socket.on('data', (chunk) => {
 				text += chunk.toString('latin1');
 				const body = bodyOf(text);
@@ -53,7 +58,9 @@ async function load(order: LoadOrder): Promise<LoadResult> {
 				text = '';
 				bodyBytes = body.length;
 				answers += 1;
-				if (performance.now() < endsAt && failure === null) ask(socket);
+				const now = performance.now();
+				if (latenciesMs.length < 10_000) latenciesMs.push(now - askedAt);
+				if (now < endsAt && failure === null) ask();
 				else socket.end();
 			});
 			socket.on('error', (error) => {
@@ -62,7 +69,7 @@ async function load(order: LoadOrder): Promise<LoadResult> {
 			socket.on('close', () => resolve());
 		});
 	await Promise.all(Array.from({ length: order.connections }, one));
-	return { answers, elapsedMs: performance.now() - startedAt, bodyBytes, failure };
+	return { answers, elapsedMs: performance.now() - startedAt, latenciesMs, bodyBytes, failure };
 }
 
 /** The body of a whole answer; undefined while there is more to come. */

@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { sqlite } from '../src/backend/sqlite/index.ts';
 import { createTaskServer, listen } from '../src/server/index.ts';
 import { backendOn, callOf, Ends, FixedDatabase, inParallel, LOG, RESULT } from './fixture.ts';
 
 /** What a server is, and what it says when it listens. */
-export type ServerName = 'holdfast' | 'echo' | 'sdk';
+export type ServerName = 'holdfast' | 'stored' | 'echo' | 'sdk';
 export interface ServerReady {
 	readonly port: number;
 	/** Of holdfast only. */
@@ -18,7 +19,8 @@ export interface ServerReady {
 const TASKS = 1_000;
 const [name, argument = ''] = process.argv.slice(2);
 
-const ready = name === 'holdfast' ? await holdfast() : name === 'echo' ? await echo() : await sdk();
+const start: Readonly<Record<ServerName, () => Promise<ServerReady>>> = { holdfast, stored, echo, sdk };
+const ready = await start[name as ServerName]();
 process.send?.(ready);
 process.on('message', () => process.send?.(process.cpuUsage()));
 process.on('disconnect', () => process.exit());
@@ -46,6 +48,17 @@ async function holdfast(): Promise<ServerReady> {
 	});
 	ends.stop();
 	return { port, taskIds };
+}
+
+/** holdfast on a file that has tasks already. */
+async function stored(): Promise<ServerReady> {
+	const server = createTaskServer({
+		backend: sqlite(argument),
+		log: LOG,
+		server: () => new McpServer({ name: 'bench', version: '1.0.0' }),
+	});
+	const { port } = await listen(server, { port: 0 });
+	return { port, taskIds: [] };
 }
 
 /** The least that a JSON-RPC server does: parse the request, write an answer with its id and a ready result. */

@@ -1,29 +1,18 @@
 /** `tasks/get` over HTTP, against the least that a JSON server can do and against the SDK's own `tools/call`. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import {
-	CLIENT_CAPABILITIES_META,
-	CLIENT_INFO_META,
-	PROTOCOL_VERSION_META,
-	TASKS_EXTENSION,
-	TASKS_PROTOCOL_VERSION,
-} from '../src/protocol/names.ts';
 import { type Figure, median } from './figures.ts';
 import { withFolder } from './fixture.ts';
 import type { LoadOrder, LoadResult } from './http-load.ts';
 import type { ServerName, ServerReady } from './http-server.ts';
+import { body, headers, next, request } from './wire.ts';
 
 const CONNECTIONS = 32;
 const ROUNDS = 9;
 const ROUND_MS = 1_000;
 const WARM_UP_MS = 2_000;
 
-const META = {
-	[PROTOCOL_VERSION_META]: TASKS_PROTOCOL_VERSION,
-	[CLIENT_INFO_META]: { name: 'bench', version: '1.0.0' },
-	[CLIENT_CAPABILITIES_META]: { extensions: { [TASKS_EXTENSION]: {} } },
-};
+type Name = Exclude<ServerName, 'stored'>;
 
 interface Contender {
 	readonly child: ChildProcess;
@@ -43,7 +32,7 @@ interface Round {
 export function measure(): Promise<readonly Figure[]> {
 	return withFolder(async (folder) => {
 		const children: ChildProcess[] = [];
-		const start = async (name: ServerName, argument: string): Promise<Contender> => {
+		const start = async (name: Name, argument: string): Promise<Contender> => {
 			const child = fork(join(import.meta.dirname, 'http-server.ts'), [name, argument]);
 			children.push(child);
 			const ready = await next<ServerReady>(child);
@@ -72,23 +61,23 @@ export function measure(): Promise<readonly Figure[]> {
 
 async function compare(
 	load: ChildProcess,
-	contenders: Readonly<Record<ServerName, Contender>>,
+	contenders: Readonly<Record<Name, Contender>>,
 ): Promise<readonly Figure[]> {
 	const names = ['holdfast', 'echo', 'sdk'] as const;
 	for (const name of names) await round(load, contenders[name], WARM_UP_MS);
-	const rounds: Record<ServerName, Round>[] = [];
+	const rounds: Record<Name, Round>[] = [];
 	for (let index = 0; index < ROUNDS; index++) {
-		const results: Partial<Record<ServerName, Round>> = {};
+		const results: Partial<Record<Name, Round>> = {};
 		// Each round begins with another one.
 		for (const offset of [0, 1, 2]) {
 			const name = names[(index + offset) % 3] ?? 'echo';
 			results[name] = await round(load, contenders[name], ROUND_MS);
 		}
-		rounds.push(results as Record<ServerName, Round>);
+		rounds.push(results as Record<Name, Round>);
 	}
-	const ratio = (other: ServerName, of: keyof Round): number =>
+	const ratio = (other: Name, of: keyof Round): number =>
 		median(rounds.map((each) => each.holdfast[of] / each[other][of]));
-	const middle = (name: ServerName, of: keyof Round): number => median(rounds.map((each) => each[name][of]));
+	const middle = (name: Name, of: keyof Round): number => median(rounds.map((each) => each[name][of]));
 	return [
 		{ what: 'against a JSON echo', value: ratio('echo', 'perSecond'), unit: '', goal: { atLeast: 0.5 } },
 		{
@@ -133,24 +122,6 @@ async function usage(child: ChildProcess): Promise<number> {
 	return (user + system) / 1000;
 }
 
-/** The next message of a child; whoever sends it is known by who was asked. */
-async function next<Message>(child: ChildProcess): Promise<Message> {
-	const gone = new AbortController();
-	const ended = once(child, 'exit', { signal: gone.signal }).then(() => {
-		throw new Error('a child process ended too early');
-	});
-	try {
-		const [message] = (await Promise.race([
-			once(child, 'message', { signal: gone.signal }),
-			ended,
-		])) as unknown[];
-		return message as Message;
-	} finally {
-		ended.catch(() => {});
-		gone.abort();
-	}
-}
-
 async function resultOf({ port, taskIds }: ServerReady): Promise<string> {
 	const taskId = taskIds[0] ?? '';
 	const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
@@ -161,28 +132,4 @@ async function resultOf({ port, taskIds }: ServerReady): Promise<string> {
 	const answer = (await response.json()) as { result?: unknown };
 	if (answer.result === undefined) throw new Error(`tasks/get answered ${JSON.stringify(answer)}`);
 	return JSON.stringify(answer.result);
-}
-
-function request(method: string, name: string, params: Readonly<Record<string, unknown>>): string {
-	const text = body(method, params);
-	const head = Object.entries({
-		host: 'localhost',
-		...headers(method, name),
-		'content-length': String(Buffer.byteLength(text)),
-	}).map(([key, value]) => `${key}: ${value}\r\n`);
-	return `POST /mcp HTTP/1.1\r\n${head.join('')}\r\n${text}`;
-}
-
-function headers(method: string, name: string): Record<string, string> {
-	return {
-		'content-type': 'application/json',
-		accept: 'application/json, text/event-stream',
-		'mcp-protocol-version': TASKS_PROTOCOL_VERSION,
-		'mcp-method': method,
-		'mcp-name': name,
-	};
-}
-
-function body(method: string, params: Readonly<Record<string, unknown>>): string {
-	return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } });
 }

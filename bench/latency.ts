@@ -1,4 +1,5 @@
 /** Whether reading one task takes as long among a million as among a thousand. */
+import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { sqlite } from '../src/backend/sqlite/index.ts';
@@ -14,55 +15,114 @@ import {
 	startEngine,
 	withFolder,
 } from './fixture.ts';
+import type { LoadOrder, LoadResult } from './http-load.ts';
+import type { ServerReady } from './http-server.ts';
+import { next, request } from './wire.ts';
 
 const FEW = 1_000;
 const MANY = 1_000_000;
 const ROUNDS = 11;
 const READS = 5_000;
 
+/** As many tasks as are polled at a time. */
+const POLLED = 1_000;
+
+const HTTP_ROUNDS = 7;
+const HTTP_ROUND_MS = 400;
+
 export function measure(): Promise<readonly Figure[]> {
 	return withFolder(async (folder) => {
-		const few = await open(join(folder, 'few.db'), FEW);
-		const many = await open(join(folder, 'many.db'), MANY);
-		const fewRounds: Round[] = [];
-		const manyRounds: Round[] = [];
-		await read(few);
-		await read(many);
-		for (let round = 0; round < ROUNDS; round++) {
-			fewRounds.push(await read(few));
-			manyRounds.push(await read(many));
-		}
-		await few.close();
-		await many.close();
-		const ratios = (of: keyof Round): number =>
-			median(manyRounds.map((round, index) => round[of] / (fewRounds[index]?.[of] ?? 0)));
-		const middle = (rounds: readonly Round[], of: keyof Round): number =>
-			median(rounds.map((round) => round[of]));
-		return [
-			{ what: 'p50, 1,000,000 rows against 1,000', value: ratios('p50'), unit: '', goal: { atMost: 1.5 } },
-			{ what: 'p99, 1,000,000 rows against 1,000', value: ratios('p99'), unit: '' },
-			{ what: '1,000 rows, p50', value: middle(fewRounds, 'p50'), unit: 'us' },
-			{ what: '1,000 rows, p99', value: middle(fewRounds, 'p99'), unit: 'us' },
-			{ what: '1,000,000 rows, p50', value: middle(manyRounds, 'p50'), unit: 'us' },
-			{ what: '1,000,000 rows, p99', value: middle(manyRounds, 'p99'), unit: 'us' },
-		];
+		const few = join(folder, 'few.db');
+		const many = join(folder, 'many.db');
+		await make(few, FEW);
+		await make(many, FEW);
+		multiply(many, MANY);
+		return [...(await throughEngine(few, many)), ...(await overHttp(few, many))];
 	});
 }
 
-interface Opened {
-	readonly engine: Engine;
-	/** Of any tasks, all over the file. */
-	readonly taskIds: readonly string[];
-	close(): Promise<void>;
-}
-
+/** Of single reads, in microseconds. */
 interface Round {
 	readonly p50: number;
 	readonly p99: number;
 }
 
-/** Reads tasks at random, in microseconds. */
-async function read({ engine, taskIds }: Opened): Promise<Round> {
+interface Pair {
+	readonly few: Round;
+	readonly many: Round;
+}
+
+async function throughEngine(fewFile: string, manyFile: string): Promise<readonly Figure[]> {
+	const few = await open(fewFile);
+	const many = await open(manyFile);
+	const fewIds = pick(fewFile, POLLED);
+	const someIds = pick(manyFile, POLLED);
+	const anyIds = pick(manyFile, 100_000);
+	const readFew = (): Promise<Round> => read(few.engine, fewIds);
+	const any = await alternate(ROUNDS, { few: readFew, many: () => read(many.engine, anyIds) });
+	const polled = await alternate(ROUNDS, { few: readFew, many: () => read(many.engine, someIds) });
+	await few.close();
+	await many.close();
+	return [...figures('engine, any task', any, 1.5), ...figures('engine, 1,000 polled tasks', polled, 1.5)];
+}
+
+/** As a client sees it that asks about one task after the other. */
+async function overHttp(fewFile: string, manyFile: string): Promise<readonly Figure[]> {
+	const children: ChildProcess[] = [];
+	const start = async (script: string, ...args: string[]): Promise<ChildProcess> => {
+		const child = fork(join(import.meta.dirname, script), args);
+		children.push(child);
+		return child;
+	};
+	const serve = async (file: string): Promise<LoadOrder> => {
+		const { port } = await next<ServerReady>(await start('http-server.ts', 'stored', file));
+		const requests = pick(file, 10_000).map((taskId) => request('tasks/get', taskId, { taskId }));
+		return { port, requests, connections: 1, durationMs: HTTP_ROUND_MS };
+	};
+	try {
+		const load = await start('http-load.ts');
+		const few = await serve(fewFile);
+		const many = await serve(manyFile);
+		const ask = async (order: LoadOrder): Promise<Round> => {
+			load.send(order);
+			const { failure, latenciesMs } = await next<LoadResult>(load);
+			if (failure !== null) throw new Error(`a request failed: ${failure.slice(0, 1_000)}`);
+			return { p50: percentile(latenciesMs, 0.5) * 1000, p99: percentile(latenciesMs, 0.99) * 1000 };
+		};
+		const rounds = await alternate(HTTP_ROUNDS, { few: () => ask(few), many: () => ask(many) });
+		return figures('tasks/get over HTTP, any task', rounds, 1.2);
+	} finally {
+		for (const child of children) child.kill();
+	}
+}
+
+/** Rounds of both in turn, after one that warms up. */
+async function alternate(
+	rounds: number,
+	of: { readonly few: () => Promise<Round>; readonly many: () => Promise<Round> },
+): Promise<readonly Pair[]> {
+	const pairs: Pair[] = [];
+	for (let round = 0; round <= rounds; round++) {
+		const pair = { few: await of.few(), many: await of.many() };
+		if (round > 0) pairs.push(pair);
+	}
+	return pairs;
+}
+
+function figures(name: string, pairs: readonly Pair[], atMost: number): readonly Figure[] {
+	const ratio = (of: keyof Round): number => median(pairs.map(({ few, many }) => many[of] / few[of]));
+	const middle = (size: keyof Pair, of: keyof Round): number => median(pairs.map((pair) => pair[size][of]));
+	return [
+		{ what: `${name}: 1,000,000 rows against 1,000, p50`, value: ratio('p50'), unit: '', goal: { atMost } },
+		{ what: `${name}: 1,000,000 rows against 1,000, p99`, value: ratio('p99'), unit: '' },
+		...(['p50', 'p99'] as const).flatMap((of) => [
+			{ what: `${name}: 1,000 rows, ${of}`, value: middle('few', of), unit: 'us' },
+			{ what: `${name}: 1,000,000 rows, ${of}`, value: middle('many', of), unit: 'us' },
+		]),
+	];
+}
+
+async function read(engine: Engine, taskIds: readonly string[]): Promise<Round> {
 	const times: number[] = [];
 	for (let index = 0; index < READS; index++) {
 		const taskId = taskIds[Math.floor(Math.random() * taskIds.length)] ?? '';
@@ -73,14 +133,11 @@ async function read({ engine, taskIds }: Opened): Promise<Round> {
 	return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 }
 
-async function open(file: string, rows: number): Promise<Opened> {
-	await make(file, Math.min(rows, FEW));
-	if (rows > FEW) multiply(file, rows);
+async function open(file: string): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
 	const backend = sqlite(file);
 	const engine = await startEngine(backend, 64, async () => ({ kind: 'returned', result: RESULT }));
 	return {
 		engine,
-		taskIds: pick(file),
 		close: async () => {
 			await engine.stop(1_000);
 			await backend.close();
@@ -114,7 +171,7 @@ function multiply(file: string, rows: number): void {
 		WHERE copy < ${Math.ceil(rows / made) - 1})`;
 	const task = columns('tasks', 'id', 'task_id');
 	database.exec(`INSERT INTO tasks (id, task_id, ${task}) ${copies}
-		SELECT id + copy * ${made}, substr(hex(randomblob(14)), 1, 27), ${task} FROM copies CROSS JOIN tasks`);
+		SELECT id + copy * ${made}, lower(hex(randomblob(20))), ${task} FROM copies CROSS JOIN tasks`);
 	for (const table of ['payloads', 'results']) {
 		const value = columns(table, 'id');
 		database.exec(`INSERT INTO ${table} (id, ${value}) ${copies}
@@ -124,14 +181,16 @@ function multiply(file: string, rows: number): void {
 	database.close();
 }
 
-function pick(file: string): readonly string[] {
+/** Ids of at most `count` tasks, evenly from the whole file. */
+function pick(file: string, count: number): readonly string[] {
 	const database = new DatabaseSync(file, { readOnly: true });
 	const last = Number(database.prepare('SELECT max(id) AS id FROM tasks').get()?.['id']);
-	const every = Math.max(1, Math.floor(last / 100_000));
-	const taskIds = database
-		.prepare('SELECT task_id FROM tasks WHERE id % ? = 0')
-		.all(every)
-		.map((row) => String(row['task_id']));
+	const wanted = Array.from(
+		{ length: Math.min(count, last) },
+		(_, index) => 1 + Math.floor((index * last) / count),
+	);
+	const find = database.prepare('SELECT task_id FROM tasks WHERE id = ?');
+	const taskIds = wanted.map((id) => String(find.get(id)?.['task_id']));
 	database.close();
 	return taskIds;
 }

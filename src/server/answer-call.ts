@@ -1,7 +1,6 @@
 import type { TaskRecord } from '../backend/record.ts';
 import type { Call } from '../engine/call.ts';
 import { hasEnded } from '../engine/engine.ts';
-import { isHoldfastError } from '../errors.ts';
 import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
@@ -34,9 +33,8 @@ export async function answerCall<Args>(
 			? await giveTask(runtime, site, call)
 			: await hold(runtime, site, call, raw.name);
 	} catch (error) {
-		if (error instanceof InvalidParams || isHoldfastError(error))
-			return exchange.answer(ctx, { kind: 'error', error: toWireError(error) });
-		throw error;
+		if (error instanceof ToolTrouble) throw error.cause;
+		return exchange.answer(ctx, { kind: 'error', error: toWireError(error) });
 	}
 }
 
@@ -56,7 +54,12 @@ async function begin<Args>(
 	}
 	if (isDeeperThan([raw.arguments, raw.meta, raw.inputResponses], MAX_JSON_DEPTH))
 		throw new InvalidParams(`params is nested more than ${MAX_JSON_DEPTH} levels deep`);
-	const prepared = await options.prepare?.(args, ctx);
+	let prepared: Awaited<ReturnType<NonNullable<typeof options.prepare>>> | undefined;
+	try {
+		prepared = await options.prepare?.(args, ctx);
+	} catch (error) {
+		throw new ToolTrouble('prepare', { cause: error });
+	}
 	if (isInputRequiredResult(prepared)) return prepared as unknown as CallToolResult;
 	const idempotencyKey = idempotencyKeyOf(raw.meta);
 	return engine.call({
@@ -93,6 +96,9 @@ async function giveTask<Args>(
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
 	return exchange.answer(ctx, { kind: 'result', result: { ...result } });
 }
+
+/** What a tool's own code threw; the SDK answers for it as for any tool. */
+class ToolTrouble extends Error {}
 
 function idempotencyKeyOf(meta: JsonObject): string | null {
 	const key = meta[IDEMPOTENCY_KEY_META];

@@ -52,7 +52,7 @@ export function createFetch(server: TaskServer, options: FetchOptions = {}): Tas
 			const parsedBody: unknown = extras.parsedBody ?? (await readJson(request));
 			const wanted = asTaskListen(parsedBody);
 			const inner = await handler.fetch(request, { ...extras, ...(wanted && { parsedBody }) });
-			return wanted ? listen.answer(wanted, inner, runtime.principal(extras)) : inner;
+			return wanted ? listen.answer(wanted, inner, runtime.principal(extras), request.signal) : inner;
 		}
 		if (!acceptsEvents(request) || (method !== null && method !== 'tools/call'))
 			return handler.fetch(request, extras);

@@ -4,7 +4,7 @@ import { SUBSCRIPTION_ID_META, WIRE_CODES } from '../protocol/names.ts';
 import type { WireError } from '../protocol/task.ts';
 import { frameData, isEventStream, SSE_HEADERS, sseFrame, sseFrames, SseWriter } from './sse.ts';
 import { Subscription } from './subscription.ts';
-import { MISSING_CAPABILITY } from './task-methods.ts';
+import { MISSING_CAPABILITY, toWireError } from './task-methods.ts';
 import type { TaskRuntime } from './runtime.ts';
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
@@ -59,7 +59,12 @@ export class HttpListen {
 	}
 
 	/** Answers a listen request; `inner` is the SDK's answer, which checked headers, version and shape. */
-	async answer(request: ListenRequest, inner: Response, principal: string): Promise<Response> {
+	async answer(
+		request: ListenRequest,
+		inner: Response,
+		principal: string,
+		gone: AbortSignal,
+	): Promise<Response> {
 		if (!isEventStream(inner)) return inner;
 		const refusal = refuseListen(request);
 		if (refusal) {
@@ -77,10 +82,10 @@ export class HttpListen {
 		}
 		this.#opening += 1;
 		try {
-			return await this.#splice(request, inner.body, principal);
+			return await this.#splice(request, inner.body, principal, gone);
 		} catch (error) {
 			await inner.body.cancel();
-			throw error;
+			return Response.json({ jsonrpc: '2.0', id: request.id, error: toWireError(error) });
 		} finally {
 			this.#opening -= 1;
 		}
@@ -90,6 +95,7 @@ export class HttpListen {
 		request: ListenRequest,
 		body: ReadableStream<Uint8Array>,
 		principal: string,
+		gone: AbortSignal,
 	): Promise<Response> {
 		let writer: SseWriter | undefined;
 		const subscription = await Subscription.open(
@@ -97,7 +103,9 @@ export class HttpListen {
 			(notification) => writer?.write(sseFrame(notification)) ?? Promise.resolve(),
 		);
 		let cancelInner = (): void => {};
+		const leave = (): void => stream.close();
 		const stream = new SseWriter(() => {
+			gone.removeEventListener('abort', leave);
 			subscription.close();
 			this.#open.delete(end);
 			cancelInner();
@@ -113,6 +121,7 @@ export class HttpListen {
 			stream.close();
 		};
 		this.#open.add(end);
+		gone.addEventListener('abort', leave, { once: true });
 		const splice = async (): Promise<void> => {
 			const frames = sseFrames(body);
 			cancelInner = () => void frames.return(undefined).catch(() => {});
@@ -130,6 +139,7 @@ export class HttpListen {
 			stream.close();
 		};
 		splice().catch(() => stream.close());
+		if (gone.aborted) leave();
 		return new Response(stream.stream, { status: 200, headers: SSE_HEADERS });
 	}
 

@@ -50,6 +50,11 @@ export class ListeningTransport implements Transport {
 	}
 
 	async send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
+		// The SDK's own answer to a listen request is its end; close() must not answer again.
+		if ('id' in message && message.id !== undefined && !('method' in message)) {
+			this.#subscriptions.get(message.id)?.close();
+			this.#subscriptions.delete(message.id);
+		}
 		const subscription = this.#acknowledged(message);
 		if (!subscription) return this.#wire.send(message, options);
 		const { taskIds } = subscription;

@@ -94,7 +94,6 @@ describe.each(ROUTES)('tasks/update through %s', (_name, open) => {
 		expect(await answers(wire, taskId)).toEqual([{ action: 'accept' }, { action: 'decline' }]);
 	});
 
-	// FAULT: away from the direct path the responses are read from where the SDK lifted them, which drops
 	// `__proto__` and every entry with a `method` or `result` in it, and acknowledges all the same.
 	const differs = open === overHttp ? test : test;
 

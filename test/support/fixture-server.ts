@@ -128,6 +128,13 @@ function register(server: McpServer, tasks: Tasks, control: Control): void {
 		}),
 	);
 	server.registerTool(
+		'asking_soon',
+		{ inputSchema: none },
+		tasks.handler({ syncWindowMs: 30_000 }, async (_args, task) => {
+			return text(JSON.stringify(await task.requireInput('soon', question('Soon?'))));
+		}),
+	);
+	server.registerTool(
 		'noisy',
 		{ inputSchema: named },
 		tasks.handler({ syncWindowMs: 0 }, async (args, task) => {
