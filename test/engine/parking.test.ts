@@ -196,7 +196,6 @@ describe('a handler that asks', () => {
 		expect(codes).toEqual([true]);
 	});
 
-	// FAULT: a record forgets the question with its answer, so a second question gets the first one's yes.
 	it('T31: is refused a key whose answer was given to another question', async () => {
 		const rig = startRig({
 			tools: {
@@ -230,8 +229,6 @@ describe('an answer that races with parking', () => {
 		}
 	});
 
-	// FAULT: Run.#park looks whether the handler waits, and awaits; by the time that the park is applied the
-	// handler may have gone on, and the step that it has begun is begun again by the next entry.
 	it('never drops a handler that already went on with a step', async () => {
 		const { tool, did } = deployTool();
 		const { rig, taskId, answerMeanwhile } = await startWithSlowReads(tool);
@@ -241,7 +238,6 @@ describe('an answer that races with parking', () => {
 		expect(did).toEqual(['trigger', 'deploy']);
 	});
 
-	// FAULT: the same race beside a second wait: `park` writes the end of the sleep though the answer is there.
 	it('is acted upon at once also beside a sleep that goes on for days', async () => {
 		const { rig, taskId, answerMeanwhile } = await startWithSlowReads(async (task) => {
 			const first = await Promise.race([
@@ -255,7 +251,6 @@ describe('an answer that races with parking', () => {
 		expect((await rig.stored(taskId)).result).toEqual(text('accept'));
 	});
 
-	// FAULT: the same second look after `done` lets the dropped handler have the answer.
 	it('wakes no handler that was dropped', async () => {
 		const seen: string[] = [];
 		const { rig, answerMeanwhile } = await startWithSlowReads(async (task) => {
@@ -305,8 +300,6 @@ describe('an answer that races with parking', () => {
 });
 
 describe('a handler that sleeps', () => {
-	// FAULT: Run.#waitFor may look once more after it is done, since LiveTask tells a copy of its listeners; that
-	// look sets the timer again, and the handler that was dropped wakes up beside its successor.
 	it('sleeps for days without a worker and is woken once, not earlier or later', async () => {
 		let woken = 0;
 		const rig = startRig({
@@ -382,7 +375,6 @@ describe('a handler that sleeps', () => {
 		expect((await rig.stored(taskId)).status).toBe('completed');
 	});
 
-	// FAULT: NaN is stored as the wake-up time: nothing is ever due, and the timer fires again and again.
 	it('refuses a duration that is no number', async () => {
 		for (const durationMs of [Number.NaN, Infinity]) {
 			const rig = startRig({

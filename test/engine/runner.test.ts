@@ -133,7 +133,6 @@ describe('a step', () => {
 		expect(JSON.stringify(result)).toContain('first');
 	});
 
-	// FAULT: LiveTask.saveStep overwrites its own map, while the store keeps the first value.
 	it('keeps its first value where two of one name run at once, now as well as after a restart', async () => {
 		const rig = startRig({
 			tools: {
@@ -216,7 +215,6 @@ describe('retries', () => {
 		expect((await rig.stored(taskId)).status).toBe('failed');
 	});
 
-	// FAULT: Runner.#drive applies `retry` to a call that was never stored; no dispatcher ever finds it.
 	it('happen also for a call that nobody asked to keep', async () => {
 		const rig = startRig({ tools: { build: flaky(1) } });
 		const call = await rig.call('build', {
@@ -257,7 +255,6 @@ describe('concurrency', () => {
 		for (const taskId of ids) expect((await rig.stored(taskId)).status).toBe('completed');
 	});
 
-	// FAULT: Engine.call looks for room before it awaits the store and begins without looking again.
 	it('holds when many calls come at once', async () => {
 		const rig = startRig({
 			concurrency: 2,
@@ -306,7 +303,6 @@ describe('a tool that no worker knows', () => {
 		expect(record.error?.message).toContain('"build"');
 	});
 
-	// FAULT: outcome.unknownTool measures patience from createdAtMs, so an old task fails on its first claim.
 	it('is waited for also when the task is old: a new deployment comes up beside the old one', async () => {
 		const tools = {
 			build: async (task: { sleep(name: string, durationMs: number): Promise<void> }) => {

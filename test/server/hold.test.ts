@@ -50,7 +50,6 @@ describe.each(ROUTES)('a call that is held, through %s', (_name, open) => {
 		expect(JSON.stringify(answered.result?.['content'])).toContain('decline');
 	});
 
-	// FAULT: a `forbidden` call is never kept, and a retry of a task that is not stored is found by nobody.
 	it('is entered again after a thrown error also where tasks are forbidden', async () => {
 		fixture = await open();
 		const { wire, control } = fixture;
@@ -83,7 +82,6 @@ describe('the client of a held call goes away', () => {
 		);
 	});
 
-	// FAULT: hold() takes every abort on stdio for a cancel, the end of the connection among them.
 	it('T41: over stdio, and the work goes on', async () => {
 		const { backend, control } = await held(overStdio);
 		control.open('a');

@@ -13,8 +13,6 @@ describe.each([
 	['HTTP', overHttp],
 	['stdio', overStdio],
 ])('a shutdown over %s', (_name, open) => {
-	// FAULT: TaskServer.engine throws as soon as stop() was called, so the handle of a task that is already
-	// stored is lost to an internal error.
 	it('gives the handle of a call that was in its sync window', async () => {
 		fixture = await open();
 		const { wire, server, control } = fixture;
@@ -27,7 +25,6 @@ describe.each([
 		expect(result).toMatchObject({ resultType: 'task', status: 'working' });
 	});
 
-	// FAULT: the same: while the server drains, every tasks/get is an internal error.
 	it('answers for its tasks while it drains', async () => {
 		fixture = await open();
 		const { wire, server, control } = fixture;

@@ -78,7 +78,6 @@ describe('a subscription', () => {
 		expect(seen).toHaveLength(1);
 	});
 
-	// FAULT: Subscription has no backstop: a change of which this process was never told is never sent.
 	it('tells a change also when this process was not told of it', async () => {
 		const { rig, seen, done } = await subscribed({ deaf: true });
 		done.open();
@@ -86,7 +85,6 @@ describe('a subscription', () => {
 		expect(seen.map(statusOf)).toEqual(['working', 'completed']);
 	});
 
-	// FAULT: Subscription.#tell swallows a failed read and does not come back to it.
 	it('tells a change also when it could not be read at first', async () => {
 		const { rig, seen, done, fail } = await subscribed();
 		fail(true);
@@ -99,7 +97,6 @@ describe('a subscription', () => {
 });
 
 describe('listen streams', () => {
-	// FAULT: HttpListen counts a stream only after it awaited the store, so many at once pass the limit.
 	it('are limited also when many are opened at once', async () => {
 		const opening = gate();
 		let slow = false;
@@ -129,8 +126,6 @@ describe('listen streams', () => {
 		}
 	});
 
-	// FAULT: a rejection in ListeningTransport.#receive breaks the chain of inbound messages for good and is an
-	// unhandled rejection. Skipped, since that ends the test run as it ends a server.
 	it('that fail over stdio are answered with an internal error, and the connection goes on', async () => {
 		let failing = false;
 		const backend = withStore(memory(), (store) => ({
