@@ -63,7 +63,8 @@ async function throughEngine(fewFile: string, manyFile: string): Promise<readonl
 	const polled = await alternate(ROUNDS, { few: readFew, many: () => read(many.engine, someIds) });
 	await few.close();
 	await many.close();
-	return [...figures('engine, any task', any, 1.5), ...figures('engine, 1,000 polled tasks', polled, 1.5)];
+	// Of any of a million tasks hardly one was just read, and of a thousand each was: no goal for that ratio.
+	return [...figures('engine, 1,000 polled tasks', polled, 1.5), ...figures('engine, any task', any, null)];
 }
 
 /** As a client sees it that asks about one task after the other. */
@@ -109,11 +110,16 @@ async function alternate(
 	return pairs;
 }
 
-function figures(name: string, pairs: readonly Pair[], atMost: number): readonly Figure[] {
+function figures(name: string, pairs: readonly Pair[], atMost: number | null): readonly Figure[] {
 	const ratio = (of: keyof Round): number => median(pairs.map(({ few, many }) => many[of] / few[of]));
 	const middle = (size: keyof Pair, of: keyof Round): number => median(pairs.map((pair) => pair[size][of]));
 	return [
-		{ what: `${name}: 1,000,000 rows against 1,000, p50`, value: ratio('p50'), unit: '', goal: { atMost } },
+		{
+			what: `${name}: 1,000,000 rows against 1,000, p50`,
+			value: ratio('p50'),
+			unit: '',
+			...(atMost !== null && { goal: { atMost } }),
+		},
 		{ what: `${name}: 1,000,000 rows against 1,000, p99`, value: ratio('p99'), unit: '' },
 		...(['p50', 'p99'] as const).flatMap((of) => [
 			{ what: `${name}: 1,000 rows, ${of}`, value: middle('few', of), unit: 'us' },

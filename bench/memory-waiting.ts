@@ -11,7 +11,7 @@ import { each, settled } from './memory.ts';
 
 const TASKS = 10_000;
 /** So many that the heap has become as large as this load makes it, which Node never gives back. */
-const WARM_UP = 5_120;
+const WARM_UP = 10_000;
 
 /** As many handlers as a task server runs at once by default. */
 const BATCH = 64;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Backend } from '../backend/backend.ts';
 import type { TaskDetails, TaskPolicy, TaskRecord } from '../backend/record.ts';
 import type { CreateOutcome, TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
@@ -218,7 +218,7 @@ export class Engine {
 	#newRecord(call: TaskCall, leased: boolean): TaskRecord {
 		const nowMs = this.nowMs();
 		const record: TaskRecord = {
-			taskId: randomBytes(20).toString('hex'),
+			taskId: newTaskId(),
 			revision: 1,
 			tool: call.tool,
 			principal: call.principal,
@@ -264,7 +264,7 @@ function notFound(): HoldfastError {
 
 /** A digest that is the same for equal arguments in any order of keys. */
 function digest(value: JsonValue): string {
-	return createHash('sha256').update(canonical(value)).digest('base64url');
+	return hash('sha256', canonical(value), 'base64url');
 }
 
 function canonical(value: JsonValue): string {
@@ -272,4 +272,20 @@ function canonical(value: JsonValue): string {
 	if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
 	const entries = Object.entries(value as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1));
 	return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${canonical(entry)}`).join(',')}}`;
+}
+
+/** Random bytes of a task id. */
+const ID_BYTES = 20;
+
+/** Fetched for many ids at once, since each fetch asks the system. */
+let randomPool = Buffer.alloc(0);
+let randomUsed = 0;
+
+function newTaskId(): string {
+	if (randomUsed === randomPool.length) {
+		randomPool = randomBytes(ID_BYTES * 128);
+		randomUsed = 0;
+	}
+	randomUsed += ID_BYTES;
+	return randomPool.toString('hex', randomUsed - ID_BYTES, randomUsed);
 }

@@ -69,8 +69,10 @@ export class LiveTask {
 			const event = typeof given === 'function' ? given() : given;
 			if (!event) return { record: this.#record, refusal: 'unchanged' };
 			if (this.#stored) {
-				const applied = await this.#deps.writer.apply(this.taskId, event, this.#renewed());
-				if (applied.record) this.#show(applied.record);
+				// Shown before it is told, so that nobody here reads again what this process wrote itself.
+				const show = (record: TaskRecord): void => this.#show(record);
+				const applied = await this.#deps.writer.apply(this.taskId, event, this.#renewed(), show);
+				if (applied.refusal !== undefined && applied.record) this.#show(applied.record);
 				return applied;
 			}
 			const outcome = transition(this.#record, event, this.#deps.clock.nowMs());

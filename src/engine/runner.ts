@@ -52,6 +52,8 @@ export class Runner {
 	#reserved = 0;
 	readonly #looking = new Set<string>();
 	#again = false;
+	/** Whether the last look for tasks ended because there was no room. */
+	#backlog = false;
 	#accepting = false;
 
 	constructor(deps: RunnerDeps) {
@@ -103,8 +105,9 @@ export class Runner {
 		this.#stops.push(
 			backend.signals.subscribe((change) => {
 				const live = this.#running.get(change.taskId);
+				// What this process wrote itself it knows; and what runs here is woken for when its run has ended.
 				if (live && change.revision > live.task.record.revision) void this.#look(live);
-				else if (change.runnable) this.wake();
+				else if (!live && change.runnable) this.wake();
 			}),
 			every(clock, timing.renewMs, () => this.#guard('renewing leases', () => this.#renew())),
 			every(clock, timing.sweepMs, async () => this.wake()),
@@ -143,7 +146,8 @@ export class Runner {
 		const run = new Run(task, clock, timing.progressMs);
 		const ended = this.#drive(task, run).finally(() => {
 			this.#running.delete(task.taskId);
-			this.wake();
+			// Only where this made room for something, or handed the task back: a look costs two reads.
+			if (this.#backlog || task.record.runAtMs !== null) this.wake();
 		});
 		const running: Running = { task, run, ended };
 		this.#running.set(task.taskId, running);
@@ -245,6 +249,7 @@ export class Runner {
 		const { backend, clock } = this.#deps;
 		for (;;) {
 			const room = this.#room();
+			this.#backlog = room <= 0;
 			if (room <= 0) return;
 			const taskIds = await backend.dispatcher.take(clock.nowMs(), room);
 			if (taskIds.length === 0) break;

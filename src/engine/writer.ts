@@ -25,8 +25,16 @@ export class TaskWriter {
 		this.#clock = clock;
 	}
 
-	/** Applies an event to a task, beginning with `known`, which may be outdated. */
-	async apply(taskId: string, event: TaskEvent, known?: TaskRecord): Promise<Applied> {
+	/**
+	 * Applies an event to a task, beginning with `known`, which may be outdated. A changed record is given to
+	 * `onStored` before anybody is told.
+	 */
+	async apply(
+		taskId: string,
+		event: TaskEvent,
+		known?: TaskRecord,
+		onStored?: (record: TaskRecord) => void,
+	): Promise<Applied> {
 		let record = known ?? (await this.#backend.store.get(taskId));
 		for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts++) {
 			if (!record) return { record: undefined, refusal: 'gone' };
@@ -40,6 +48,7 @@ export class TaskWriter {
 				continue;
 			}
 			if (await this.#backend.store.replace(outcome.record, durabilityOf(event))) {
+				onStored?.(outcome.record);
 				this.tell(outcome.record);
 				return { record: outcome.record, refusal: undefined };
 			}

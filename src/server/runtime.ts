@@ -70,14 +70,14 @@ export class TaskRuntime {
 		this.ready = options.ready;
 		this.#principalOf = options.principalOf;
 		this.#build = options.build;
-		this.#inner = createMcpHandler((context) => this.build(context), {
+		this.#inner = createMcpHandler((context) => this.build(context, true), {
 			legacy: 'reject',
 			onerror: options.onError,
 		});
 	}
 
-	/** A server for the SDK, with Tasks on it. */
-	async build(context: McpRequestContext): Promise<McpServer> {
+	/** A server for the SDK, with Tasks on it. One that is only to enter a handler needs no methods for clients. */
+	async build(context: McpRequestContext, isEntry = false): Promise<McpServer> {
 		let exchange: Exchange | undefined;
 		const tasks = new Tasks(this, () => {
 			if (!exchange)
@@ -88,7 +88,7 @@ export class TaskRuntime {
 		if (!(server instanceof McpServer))
 			throw new HoldfastError('INVALID_OPTION', 'The server function must return an McpServer');
 		exchange = new Exchange(server);
-		if (context.era === 'modern') {
+		if (context.era === 'modern' && !isEntry) {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 			registerTaskMethods(server, exchange, this);
 		}

@@ -1,4 +1,4 @@
-import type { RetryPolicy, TaskPolicy } from '../backend/record.ts';
+import type { ResumePolicy, RetryPolicy, TaskPolicy } from '../backend/record.ts';
 import { HoldfastError } from '../errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { InputRequiredResult, ServerContext } from './sdk.ts';
@@ -95,7 +95,8 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 	const onCrash = oneOf(options, 'onCrash', ['auto', 'resume', 'fail']);
 	const onDisconnect = oneOf(options, 'onDisconnect', ['continue', 'cancel']);
 	const { syncWindowMs, ...rest } = inRange(options, RANGES);
-	const retry = inRange(options.retry ?? {}, RETRY_RANGES);
+	const retry = Object.freeze(inRange(options.retry ?? {}, RETRY_RANGES));
+	const policies: Partial<Record<ResumePolicy, TaskPolicy>> = {};
 	if (rest.maxPollIntervalMs < rest.minPollIntervalMs)
 		throw invalid(
 			'maxPollIntervalMs',
@@ -113,7 +114,10 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;
 			const auto = repeatable ? 'always' : 'journalled';
 			const resume = onCrash === 'auto' ? auto : onCrash === 'resume' ? 'always' : 'never';
-			return { ...rest, retry, estimateMs: estimate ?? null, resume };
+			const policyOf = (): TaskPolicy =>
+				Object.freeze({ ...rest, retry, estimateMs: estimate ?? null, resume });
+			// The same object for each call, since a store knows a frozen one again without looking at it.
+			return typeof estimateMs === 'function' ? policyOf() : (policies[resume] ??= policyOf());
 		},
 	};
 }

@@ -36,6 +36,7 @@ export class Database {
 	/** Tells our own entries in the log of changes from those of others. */
 	readonly origin: number = randomInt(1, 2 ** 31);
 	readonly #statements = new Map<string, StatementSync>();
+	readonly #tuples = new Map<string, StatementSync>();
 	#connection: DatabaseSync | undefined;
 	#durability: Durability | undefined;
 	#isClosed = false;
@@ -64,6 +65,7 @@ export class Database {
 	close(): void {
 		this.#isClosed = true;
 		this.#statements.clear();
+		this.#tuples.clear();
 		this.#connection?.close();
 		this.#connection = undefined;
 	}
@@ -76,6 +78,17 @@ export class Database {
 			this.#statements.set(sql, statement);
 		}
 		// SQLite's columns are what the SQL says they are: the one place where a row gets its type.
+		return statement as unknown as Statement<Row>;
+	}
+
+	/** As {@link statement}, but rows are arrays, which Node makes three times as fast as objects. */
+	tuples<Row extends readonly unknown[] = never>(sql: string): Statement<Row> {
+		let statement = this.#tuples.get(sql);
+		if (!statement) {
+			statement = this.#opened().prepare(sql);
+			statement.setReturnArrays(true);
+			this.#tuples.set(sql, statement);
+		}
 		return statement as unknown as Statement<Row>;
 	}
 

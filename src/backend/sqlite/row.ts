@@ -2,30 +2,30 @@ import type { JsonObject, JsonValue } from '../../protocol/json.ts';
 import type { TaskStatus } from '../../protocol/status.ts';
 import type { TaskPolicy, TaskRecord } from '../record.ts';
 
-/** One row of `tasks`, with the values that lie in tables of their own. */
-export interface TaskRow {
-	readonly id: number;
-	readonly task_id: string;
-	readonly revision: number;
-	readonly principal: string;
-	readonly idempotency_key: string | null;
-	readonly tool: string;
-	readonly status: TaskStatus;
-	readonly created_at_ms: number;
-	readonly last_updated_at_ms: number;
-	readonly ttl_ms: number;
-	readonly run_at_ms: number | null;
-	readonly due_at_ms: number;
-	readonly cancel_requested_at_ms: number | null;
-	readonly lease_owner: string | null;
-	readonly lease_token: string | null;
-	readonly lease_expires_at_ms: number | null;
-	readonly journalled: number;
-	readonly policy_id: number;
-	readonly body: string;
-	readonly inputs: string | null;
-	readonly result?: string | null;
-}
+/** One row of `tasks`, in the order of the columns in statements.ts. An array costs a third of an object. */
+export type TaskRow = readonly [
+	id: number,
+	taskId: string,
+	revision: number,
+	principal: string,
+	idempotencyKey: string | null,
+	tool: string,
+	status: TaskStatus,
+	createdAtMs: number,
+	lastUpdatedAtMs: number,
+	ttlMs: number,
+	runAtMs: number | null,
+	dueAtMs: number,
+	cancelRequestedAtMs: number | null,
+	leaseOwner: string | null,
+	leaseToken: string | null,
+	leaseExpiresAtMs: number | null,
+	journalled: number,
+	policyId: number,
+	body: string,
+	inputs: string | null,
+	result?: string | null,
+];
 
 /** The fields of a record that no statement asks for: JSON in the column `body`. */
 type TaskBody = Pick<
@@ -91,26 +91,49 @@ export function encodeInputs({ openInputs, inputResponses }: TaskRecord): string
 }
 
 export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
-	const body = JSON.parse(row.body) as TaskBody;
-	const inputs = row.inputs === null ? NO_INPUTS : (JSON.parse(row.inputs) as TaskInputs);
+	const [
+		,
+		taskId,
+		revision,
+		principal,
+		idempotencyKey,
+		tool,
+		status,
+		createdAtMs,
+		lastUpdatedAtMs,
+		ttlMs,
+		runAtMs,
+		dueAtMs,
+		cancelRequestedAtMs,
+		leaseOwner,
+		leaseToken,
+		leaseExpiresAtMs,
+		journalled,
+		,
+		bodyText,
+		inputsText,
+		result,
+	] = row;
+	const body = JSON.parse(bodyText) as TaskBody;
+	const inputs = inputsText === null ? NO_INPUTS : (JSON.parse(inputsText) as TaskInputs);
 	return {
-		taskId: decodeText(row.task_id),
-		revision: row.revision,
-		tool: decodeText(row.tool),
-		principal: decodeText(row.principal),
-		idempotencyKey: row.idempotency_key === null ? null : decodeText(row.idempotency_key),
+		taskId: decodeText(taskId),
+		revision,
+		tool: decodeText(tool),
+		principal: decodeText(principal),
+		idempotencyKey: idempotencyKey === null ? null : decodeText(idempotencyKey),
 		argumentsDigest: body.argumentsDigest,
-		status: row.status,
+		status,
 		statusMessage: body.statusMessage,
 		progress: body.progress,
-		createdAtMs: row.created_at_ms,
-		lastUpdatedAtMs: row.last_updated_at_ms,
-		ttlMs: row.ttl_ms,
+		createdAtMs,
+		lastUpdatedAtMs,
+		ttlMs,
 		policy,
 		inputCapabilities: body.inputCapabilities,
 		openInputs: inputs.openInputs,
 		inputResponses: inputs.inputResponses,
-		journalled: row.journalled === 1,
+		journalled: journalled === 1,
 		attempt: body.attempt,
 		retries: body.retries,
 		crashes: body.crashes,
@@ -118,17 +141,17 @@ export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
 		waitingSinceMs: body.waitingSinceMs,
 		releasedSinceMs: body.releasedSinceMs,
 		lease:
-			row.lease_token === null
+			leaseToken === null
 				? null
 				: {
-						owner: decodeText(row.lease_owner ?? ''),
-						token: decodeText(row.lease_token),
-						expiresAtMs: row.lease_expires_at_ms ?? 0,
+						owner: decodeText(leaseOwner ?? ''),
+						token: decodeText(leaseToken),
+						expiresAtMs: leaseExpiresAtMs ?? 0,
 					},
-		runAtMs: row.run_at_ms,
-		dueAtMs: row.due_at_ms,
-		cancelRequestedAtMs: row.cancel_requested_at_ms,
-		result: typeof row.result === 'string' ? (JSON.parse(row.result) as JsonObject) : null,
+		runAtMs,
+		dueAtMs,
+		cancelRequestedAtMs,
+		result: typeof result === 'string' ? (JSON.parse(result) as JsonObject) : null,
 		error: body.error,
 		trace: body.trace,
 	};

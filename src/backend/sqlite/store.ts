@@ -89,19 +89,19 @@ export class SqliteStore implements TaskStore {
 		return this.#database.read(() => {
 			const cached = this.#cache.get(taskId, this.#dataVersion());
 			if (cached) return cached;
-			const row = this.#database.statement<TaskRow>(sql.GET).get(encodeText(taskId));
+			const row = this.#database.tuples<TaskRow>(sql.GET).get(encodeText(taskId));
 			if (!row) return undefined;
 			const record = this.#decode(row);
-			this.#cache.put(record, row.result?.length ?? 0);
+			this.#cache.put(record, row[20]?.length ?? 0);
 			return record;
 		});
 	}
 
 	async load(taskId: string): Promise<TaskDetails | undefined> {
 		return this.#database.snapshot(() => {
-			const row = this.#database.statement<TaskRow>(sql.GET).get(encodeText(taskId));
+			const row = this.#database.tuples<TaskRow>(sql.GET).get(encodeText(taskId));
 			const payload =
-				row && this.#database.statement<{ arguments: string; prepared: string }>(sql.GET_PAYLOAD).get(row.id);
+				row && this.#database.statement<{ arguments: string; prepared: string }>(sql.GET_PAYLOAD).get(row[0]);
 			if (!payload) return undefined;
 			return {
 				record: this.#decode(row),
@@ -109,7 +109,7 @@ export class SqliteStore implements TaskStore {
 				prepared: decodeJson(payload.prepared),
 				steps: this.#database
 					.statement<{ name: string; value: string }>(sql.GET_STEPS)
-					.all(row.id)
+					.all(row[0])
 					.map(({ name, value }) => ({ name: decodeText(name), value: decodeJson(value) })),
 			};
 		});
@@ -122,20 +122,20 @@ export class SqliteStore implements TaskStore {
 		const columns = plainColumns(record, this.#policies.idOf(record.policy), inputs);
 		return this.#database.write(durability, () => {
 			const stored = this.#database
-				.statement<Pick<TaskRow, 'id' | 'status' | 'run_at_ms' | 'due_at_ms'>>(sql.INDEXED)
+				.tuples<readonly [id: number, status: string, runAtMs: number | null, dueAtMs: number]>(sql.INDEXED)
 				.get(taskId, record.revision - 1);
 			if (!stored) return false;
-			const status = stored.status !== record.status;
-			const runAtMs = stored.run_at_ms !== record.runAtMs;
-			const dueAtMs = stored.due_at_ms !== record.dueAtMs;
+			const status = stored[1] !== record.status;
+			const runAtMs = stored[2] !== record.runAtMs;
+			const dueAtMs = stored[3] !== record.dueAtMs;
 			const indexed: (string | number | null)[] = [];
 			if (status) indexed.push(record.status);
 			if (runAtMs) indexed.push(record.runAtMs);
 			if (dueAtMs) indexed.push(record.dueAtMs);
 			const update = sql.replaceSql({ status, runAtMs, dueAtMs });
-			this.#database.statement(update).run(...columns, ...indexed, stored.id);
-			this.#putLargeValues(stored.id, record, inputs);
-			this.#noteChange(stored.id);
+			this.#database.statement(update).run(...columns, ...indexed, stored[0]);
+			this.#putLargeValues(stored[0], record, inputs);
+			this.#noteChange(stored[0]);
 			return true;
 		});
 	}
@@ -144,7 +144,7 @@ export class SqliteStore implements TaskStore {
 		this.#cache.forget(taskId);
 		return this.#database.write('full', () => {
 			const held = this.#database
-				.statement<Pick<TaskRow, 'id' | 'journalled'>>(sql.HELD)
+				.statement<{ id: number; journalled: number }>(sql.HELD)
 				.get(encodeText(taskId), encodeText(token));
 			if (!held) return false;
 			this.#insertStep(held.id, step);
@@ -159,7 +159,7 @@ export class SqliteStore implements TaskStore {
 		return this.#database.write('normal', () =>
 			leases.flatMap(({ taskId, token }) => {
 				const row = this.#database
-					.statement<Pick<TaskRow, 'revision'>>(sql.RENEW)
+					.statement<{ revision: number }>(sql.RENEW)
 					.get(expiresAtMs, encodeText(taskId), encodeText(token));
 				return row ? [{ taskId, revision: row.revision }] : [];
 			}),
@@ -169,7 +169,7 @@ export class SqliteStore implements TaskStore {
 	async due(nowMs: number, limit: number): Promise<readonly string[]> {
 		return this.#database.read(() =>
 			this.#database
-				.statement<Pick<TaskRow, 'task_id'>>(sql.DUE)
+				.statement<{ task_id: string }>(sql.DUE)
 				.all(nowMs, limit)
 				.map((row) => decodeText(row.task_id)),
 		);
@@ -181,12 +181,12 @@ export class SqliteStore implements TaskStore {
 			const before = cursor === null ? Number.MAX_SAFE_INTEGER : Number(cursor);
 			// One more than asked for tells whether there is another page.
 			const rows = this.#database
-				.statement<TaskRow>(sql.listSql({ principal, statuses }))
+				.tuples<TaskRow>(sql.listSql({ principal, statuses }))
 				.all(before, limit + 1, ...(principal === null ? [] : [encodeText(principal)]));
 			const page = rows.slice(0, limit);
 			return {
 				records: page.map((row) => this.#decode(row)),
-				nextCursor: rows.length > limit ? String(page.at(-1)?.id ?? before) : null,
+				nextCursor: rows.length > limit ? String(page.at(-1)?.[0] ?? before) : null,
 			};
 		});
 	}
@@ -201,24 +201,24 @@ export class SqliteStore implements TaskStore {
 	}
 
 	#dataVersion(): number {
-		return this.#database.statement<{ data_version: number }>(sql.DATA_VERSION).get()?.data_version ?? 0;
+		return this.#database.tuples<readonly [number]>(sql.DATA_VERSION).get()?.[0] ?? 0;
 	}
 
 	#one(select: string, ...parameters: string[]): TaskRecord | undefined {
-		const row = this.#database.statement<TaskRow>(select).get(...parameters);
+		const row = this.#database.tuples<TaskRow>(select).get(...parameters);
 		return row && this.#decode(row);
 	}
 
 	#decode(row: TaskRow): TaskRecord {
-		return decodeRecord(row, this.#policies.get(row.policy_id));
+		return decodeRecord(row, this.#policies.get(row[17]));
 	}
 
 	#count(principal: string): { total: number; open: number; ended: number } {
 		const counts = this.#database
-			.statement<{ total: number; open: number; ended: number }>(sql.COUNT)
+			.tuples<readonly [total: number, open: number, ended: number]>(sql.COUNT)
 			.get(principal);
 		if (!counts) throw new Error('its counters are missing');
-		return counts;
+		return { total: counts[0], open: counts[1], ended: counts[2] };
 	}
 
 	#insertStep(id: number, { name, value }: TaskStep): void {
