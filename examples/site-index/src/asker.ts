@@ -53,7 +53,7 @@ const weights = 'bm25(4.0, 8.0, 2.0, 4.0, 1.0)';
 const helpOfOthers = 0.6;
 const candidates = 80;
 // Ranking looks at every passage that has one of the words: the commonest words are left to break ties.
-const mostRanked = 12_000;
+const mostRanked = 6_000;
 
 export class Asker {
 	readonly #db: Database;

@@ -1,11 +1,13 @@
 /** Which sites there are, and what became of each in words a caller can act on. */
 import { Database, optional } from './database.ts';
+import type { CrawlOptions } from './options.ts';
 
 export interface SiteEntry {
 	readonly siteId: number;
 	readonly startAddress: string;
 	readonly pages: number;
-	readonly state: 'crawling' | 'complete' | 'stopped at a limit';
+	/** `unfinished`: being read now, waiting for an answer, or ended before it was through. */
+	readonly state: 'unfinished' | 'complete' | 'stopped at a limit';
 	readonly createdAt: number;
 	readonly updatedAt: number;
 }
@@ -38,7 +40,9 @@ export class Catalogue {
 		return this.#db
 			.all(
 				`SELECT site.id, start_address, created_at, updated_at,
-					(SELECT count(*) FROM page WHERE site_id = site.id AND kind = 'page' AND state = 'indexed') AS pages,
+					(SELECT count(*) FROM page WHERE site_id = site.id AND kind = 'page' AND (state = 'indexed' OR
+						-- What is still to be read again, or could not be, can be searched as it was.
+						(state IN ('queued', 'failed') AND EXISTS (SELECT 1 FROM passage WHERE page_id = page.id)))) AS pages,
 					EXISTS (SELECT 1 FROM page WHERE site_id = site.id AND kind = 'page' AND state = 'queued') AS queued,
 					(SELECT finished_at FROM run WHERE site_id = site.id ORDER BY id DESC LIMIT 1) AS finished_at
 				FROM site WHERE owner = ? ORDER BY site.id`,
@@ -49,10 +53,20 @@ export class Catalogue {
 				startAddress: String(row['start_address']),
 				pages: Number(row['pages']),
 				state:
-					row['finished_at'] === null ? 'crawling' : row['queued'] === 1 ? 'stopped at a limit' : 'complete',
+					row['finished_at'] === null
+						? 'unfinished'
+						: row['queued'] === 1
+							? 'stopped at a limit'
+							: 'complete',
 				createdAt: Number(row['created_at']),
 				updatedAt: Number(row['updated_at']),
 			}));
+	}
+
+	/** What the site was last read with; nothing when its owner has no such site. */
+	options(owner: string, siteId: number): CrawlOptions | undefined {
+		const row = this.#db.get('SELECT options FROM site WHERE owner = ? AND id = ?', owner, siteId);
+		return row === undefined ? undefined : (JSON.parse(String(row['options'])) as CrawlOptions);
 	}
 
 	report(owner: string, siteId: number): SiteReport | undefined {
@@ -117,7 +131,7 @@ const listed = (reasons: readonly ReasonCount[]): string =>
 
 const inWords = (report: Omit<SiteReport, 'words'>, limit: number | undefined): string => {
 	const sentences = [`${counted(report.pages, 'page')} of ${report.startAddress} can be searched.`];
-	if (report.state === 'crawling')
+	if (report.state === 'unfinished')
 		sentences.push(`${counted(report.unread, 'page')} known so far are still to be read.`);
 	if (report.state === 'stopped at a limit')
 		sentences.push(

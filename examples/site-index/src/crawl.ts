@@ -4,36 +4,12 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { normalAddress, originOf } from './address.ts';
+import type { CrawlOutcome, CrawlPorts } from './crawl-ports.ts';
 import { type Answer, Fetcher } from './fetcher.ts';
 import { HostGate } from './host-gate.ts';
 import type { CrawlOptions } from './options.ts';
-import { Robots } from './robots.ts';
-import type { Found, PageKind, PageState, QueuedPage, Run } from './site-store.ts';
-import type { IndexThreads } from './threads.ts';
-
-export interface Progress {
-	readonly visited: number;
-	readonly known: number;
-	readonly message: string;
-}
-
-export interface CrawlPorts {
-	readonly threads: IndexThreads;
-	readonly signal: AbortSignal;
-	readonly allowPrivate: boolean;
-	readonly onProgress?: (progress: Progress) => void;
-	/** Asked once when the site turns out larger than `askAbove`: how many pages to read, all of them when true. */
-	readonly confirm?: (known: number) => Promise<boolean | number>;
-	readonly now?: () => number;
-	readonly sleep?: (durationMs: number, signal: AbortSignal) => Promise<void>;
-}
-
-export interface CrawlOutcome {
-	readonly siteId: number;
-	readonly refresh: boolean;
-	/** Whether the run ended at a limit with addresses still unread. */
-	readonly stoppedAtLimit: boolean;
-}
+import { RobotsShelf } from './robots-shelf.ts';
+import type { Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
 
 interface Work {
 	readonly page: QueuedPage;
@@ -46,10 +22,9 @@ interface Work {
 const mostTries = 6;
 const firstSetBackMs = 1_000;
 const deepestSitemap = 3;
-const longestRobots = 500_000;
-const longestRobotsWaitMs = 60_000;
 const window = 256;
-const robotsKeptMs = 24 * 60 * 60_000;
+// How long pages in hand may take to be stored when the caller goes away: they are not fetched again then.
+const windDownMs = 2_000;
 const pageTypes = /^(text\/(html|plain|markdown|x-rst)|application\/xhtml\+xml)$/u;
 
 const usualSleep = async (durationMs: number, signal: AbortSignal): Promise<void> => {
@@ -79,12 +54,14 @@ class SiteCrawl {
 	readonly #now: () => number;
 	readonly #sleep: (durationMs: number, signal: AbortSignal) => Promise<void>;
 	readonly #fetcher: Fetcher;
-	readonly #robots = new Map<string, Promise<Robots>>();
+	readonly #robots: RobotsShelf;
 	readonly #gates = new Map<string, HostGate>();
 	readonly #inHand = new Set<Promise<void>>();
-	// Aborted when the caller aborts and when one page's handling fails, so that nothing goes on behind an error.
+	// Aborted when the caller has been gone for a while and when one page's handling fails, so that nothing goes on
+	// behind an error.
 	readonly #stop = new AbortController();
-	readonly #signal: AbortSignal;
+	/** From here on nothing new is begun; what is in hand has a moment to be stored. */
+	readonly #leaving: AbortSignal;
 	#ready: Work[] = [];
 	#later: Work[] = [];
 	#cursor = 0;
@@ -101,7 +78,8 @@ class SiteCrawl {
 		this.#ports = ports;
 		this.#now = ports.now ?? Date.now;
 		this.#sleep = ports.sleep ?? usualSleep;
-		this.#signal = AbortSignal.any([ports.signal, this.#stop.signal]);
+		this.#leaving = AbortSignal.any([ports.signal, this.#stop.signal]);
+		this.#leaving.addEventListener('abort', () => this.#changed.resolve());
 		this.#visited = run.visited;
 		this.#known = run.known;
 		this.#limit = run.pageLimit;
@@ -111,6 +89,11 @@ class SiteCrawl {
 			timeoutMs: options.requestTimeoutMs,
 			allowPrivate: ports.allowPrivate,
 			perHost: options.perHost,
+		});
+		this.#robots = new RobotsShelf(run.siteId, options.userAgent, ports.threads.store, this.#fetcher, {
+			now: this.#now,
+			sleep: (durationMs) => this.#sleep(durationMs, this.#leaving),
+			signal: this.#leaving,
 		});
 	}
 
@@ -128,14 +111,20 @@ class SiteCrawl {
 	}
 
 	async close(): Promise<void> {
+		const inHand = Promise.allSettled(this.#inHand);
+		const isEmpty = new AbortController();
+		const windDown = wait(windDownMs, undefined, { signal: isEmpty.signal }).catch(() => undefined);
+		await Promise.race([inHand, windDown]);
+		isEmpty.abort();
 		this.#stop.abort(new Error('the crawl has ended'));
-		await Promise.allSettled(this.#inHand);
+		await inHand;
 		await this.#fetcher.close();
 	}
 
 	async #seed(): Promise<void> {
 		const { startAddress } = this.#options;
-		const robots = await this.#robotsOf(originOf(startAddress));
+		const robots = await this.#robots.of(originOf(startAddress));
+		this.#gate(originOf(startAddress)).keepApart(robots.delayMs, this.#now());
 		const named = [...robots.sitemaps, '/sitemap.xml'].map((address) => normalAddress(address, startAddress));
 		const sitemaps = new Set(named.filter((address) => address !== undefined));
 		await this.#admit([
@@ -162,8 +151,13 @@ class SiteCrawl {
 		this.#ready = [];
 		this.#later = [];
 		for (;;) {
-			this.#signal.throwIfAborted();
-			if (kind === 'page') await this.#askAboutSize();
+			this.#leaving.throwIfAborted();
+			if (kind === 'page' && this.#mustAsk()) {
+				// Pages in hand would be fetched again if the answer let this crawl end.
+				if (this.#inHand.size === 0) await this.#askAboutSize();
+				else await this.#nextChange(undefined);
+				continue;
+			}
 			if (this.#ready.length < this.#options.inFlight) await this.#refill(kind);
 			const waitMs = this.#launch();
 			if (this.#inHand.size === 0 && waitMs === undefined) return;
@@ -219,11 +213,13 @@ class SiteCrawl {
 
 	#start(work: Work, gate: HostGate | undefined): void {
 		// The first address of a host starts alone: its robots.txt decides how the others may follow.
-		const opened = gate ?? this.#gate(work.origin, 0);
+		const opened = gate ?? this.#gate(work.origin);
 		opened.enter(this.#now());
 		if (work.kind === 'page') this.#reading += 1;
 		const job = this.#visit(work)
-			.catch((error: unknown) => this.#stop.abort(error))
+			.catch((error: unknown) => {
+				if (!this.#leaving.aborted) this.#stop.abort(error);
+			})
 			.finally(() => {
 				if (work.kind === 'page') this.#reading -= 1;
 				this.#inHand.delete(job);
@@ -236,21 +232,30 @@ class SiteCrawl {
 		if (waitMs === undefined) await this.#changed.promise;
 		else {
 			const woken = new AbortController();
-			const timer = this.#sleep(waitMs, AbortSignal.any([this.#signal, woken.signal])).catch(() => undefined);
+			const timer = this.#sleep(waitMs, AbortSignal.any([this.#leaving, woken.signal])).catch(
+				() => undefined,
+			);
 			await Promise.race([this.#changed.promise, timer]);
 			woken.abort();
 		}
 		this.#changed = Promise.withResolvers();
 	}
 
-	async #askAboutSize(): Promise<void> {
+	#mustAsk(): boolean {
 		const { askAbove } = this.#options;
+		const isAnswerable = !this.#asked && this.#ports.confirm !== undefined;
+		return isAnswerable && askAbove !== undefined && this.#known > askAbove;
+	}
+
+	async #askAboutSize(): Promise<void> {
 		const { confirm, threads } = this.#ports;
-		if (this.#asked || confirm === undefined || askAbove === undefined || this.#known <= askAbove) return;
 		this.#asked = true;
-		const answer = await confirm(this.#known);
+		const answer = (await confirm?.(this.#known)) ?? true;
 		if (answer === true) return;
-		this.#limit = Math.min(this.#limit ?? Infinity, answer === false ? askAbove : answer);
+		this.#limit = Math.min(
+			this.#limit ?? Infinity,
+			answer === false ? (this.#options.askAbove ?? 0) : answer,
+		);
 		await threads.store.call('limit', this.#run.runId, this.#limit);
 	}
 
@@ -258,10 +263,11 @@ class SiteCrawl {
 		const { page, kind } = work;
 		const { store } = this.#ports.threads;
 		const { runId, refresh } = this.#run;
-		const gate = this.#gate(work.origin, 0);
+		const gate = this.#gate(work.origin);
 		let answer: Answer;
 		try {
-			const robots = await this.#robotsOf(work.origin);
+			const robots = await this.#robots.of(work.origin);
+			gate.keepApart(robots.delayMs, this.#now());
 			if (!robots.allows(page.address)) {
 				await store.call('settle', page.id, runId, 'skipped', 'robots.txt asks not to read it');
 				return;
@@ -276,7 +282,7 @@ class SiteCrawl {
 			const types = kind === 'page' ? { types: pageTypes } : {};
 			answer = await this.#fetcher.get(
 				{ address: page.address, etag, lastModified, ...types },
-				this.#signal,
+				this.#stop.signal,
 				this.#now,
 			);
 		} finally {
@@ -369,52 +375,17 @@ class SiteCrawl {
 		this.#ports.onProgress?.({
 			visited: this.#visited,
 			known: this.#known,
+			total,
 			message: `Crawling page ${this.#visited} of ${total}`,
 		});
 	}
 
-	#gate(origin: string, delayMs: number): HostGate {
+	#gate(origin: string): HostGate {
 		let gate = this.#gates.get(origin);
 		if (gate === undefined) {
-			gate = new HostGate({ atOnce: this.#options.perHost, delayMs });
+			gate = new HostGate({ atOnce: this.#options.perHost, delayMs: 0 });
 			this.#gates.set(origin, gate);
 		}
 		return gate;
-	}
-
-	#robotsOf(origin: string): Promise<Robots> {
-		let robots = this.#robots.get(origin);
-		if (robots === undefined) {
-			robots = this.#readRobots(origin);
-			this.#robots.set(origin, robots);
-		}
-		return robots;
-	}
-
-	async #readRobots(origin: string): Promise<Robots> {
-		const { store } = this.#ports.threads;
-		const { siteId } = this.#run;
-		const kept = await store.call('robots', siteId, origin, this.#now() - robotsKeptMs);
-		const text = kept === undefined ? await this.#fetchRobots(origin) : kept.text;
-		if (kept === undefined) await store.call('keepRobots', siteId, origin, text, this.#now());
-		const robots = new Robots(origin, text, this.#options.userAgent);
-		this.#gate(origin, robots.delayMs).keepApart(robots.delayMs);
-		return robots;
-	}
-
-	/** The file, '' when the host has none, nothing when it cannot be had: then nothing on the host may be read. */
-	async #fetchRobots(origin: string): Promise<string | undefined> {
-		let address = `${origin}/robots.txt`;
-		for (let tries = 0; tries < mostTries; tries += 1) {
-			const answer = await this.#fetcher.get({ address }, this.#signal, this.#now);
-			if (answer.kind === 'body') return new TextDecoder().decode(answer.body.subarray(0, longestRobots));
-			if (answer.kind === 'redirect') address = normalAddress(answer.location, address) ?? address;
-			else if (answer.kind === 'busy' || (answer.kind === 'failed' && answer.again)) {
-				if (tries === mostTries - 1) return undefined;
-				const asked = answer.kind === 'busy' ? answer.retryAfterMs : undefined;
-				await this.#sleep(Math.min(asked ?? firstSetBackMs * 2 ** tries, longestRobotsWaitMs), this.#signal);
-			} else return answer.kind === 'failed' ? undefined : '';
-		}
-		return '';
 	}
 }

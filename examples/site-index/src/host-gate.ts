@@ -13,6 +13,7 @@ export class HostGate {
 	#open = 0;
 	#notBefore = 0;
 	#troubles = 0;
+	#wishesKnown = false;
 
 	constructor(limits: GateLimits) {
 		this.#limits = limits;
@@ -20,14 +21,18 @@ export class HostGate {
 
 	/** How long until a request may go out; nothing when one has to come back first. */
 	waitMs(now: number): number | undefined {
-		const atOnce = this.#limits.delayMs > 0 || this.#troubles > 0 ? 1 : this.#limits.atOnce;
+		const oneByOne = !this.#wishesKnown || this.#limits.delayMs > 0 || this.#troubles > 0;
+		const atOnce = oneByOne ? 1 : this.#limits.atOnce;
 		if (this.#open >= atOnce) return undefined;
 		return Math.max(0, this.#notBefore - now);
 	}
 
-	/** What the host's robots.txt asks for, known only once it is read. */
-	keepApart(delayMs: number): void {
+	/** What the host's robots.txt asks for. Until it is known, requests go one by one. */
+	keepApart(delayMs: number, now: number): void {
+		if (this.#wishesKnown) return;
+		this.#wishesKnown = true;
 		this.#limits.delayMs = delayMs;
+		if (this.#open > 0 && delayMs > 0) this.#notBefore = Math.max(this.#notBefore, now + delayMs);
 	}
 
 	enter(now: number): void {

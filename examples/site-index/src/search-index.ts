@@ -12,7 +12,7 @@ interface PassageRow {
 }
 
 // Small, so that no batch holds up the pages behind it for long.
-const indexBatch = Number(process.env['IB'] ?? 16);
+const indexBatch = 24;
 
 interface Put {
 	readonly siteId: number;
@@ -27,6 +27,8 @@ export class SearchIndex {
 
 	constructor(db: Database) {
 		this.#db = db;
+		// Merging as seldom as can be: a crawl inserts far more than it is asked meanwhile.
+		db.run(`INSERT INTO search (search, rank) VALUES ('automerge', 16)`);
 		this.#pending = Number(db.get('SELECT count(*) AS n FROM pending')?.['n'] ?? 0);
 	}
 

@@ -5,61 +5,10 @@
 import { Database, optional } from './database.ts';
 import { originOf } from './address.ts';
 import type { CrawlOptions } from './options.ts';
-import type { Page } from './page.ts';
-import type { Passage } from './passage.ts';
 import { schema } from './schema.ts';
 import { SearchIndex } from './search-index.ts';
 import { SiteScope } from './site-scope.ts';
-
-export type PageKind = 'sitemap' | 'page';
-export type PageState = 'queued' | 'indexed' | 'duplicate' | 'redirected' | 'skipped' | 'failed' | 'gone';
-
-export interface Found {
-	readonly address: string;
-	readonly kind: PageKind;
-	readonly depth: number;
-	readonly changedAt?: number | undefined;
-}
-
-export interface QueuedPage {
-	readonly id: number;
-	readonly address: string;
-	readonly depth: number;
-	readonly hops: number;
-	readonly etag: string | undefined;
-	readonly lastModified: string | undefined;
-	readonly changedAt: number | undefined;
-	readonly fetchedAt: number | undefined;
-	readonly hash: string | undefined;
-}
-
-export interface Run {
-	readonly runId: number;
-	readonly siteId: number;
-	readonly refresh: boolean;
-	readonly resumed: boolean;
-	readonly finished: boolean;
-	/** The limit in force: the caller's, or what the caller answered when asked. */
-	readonly pageLimit: number | undefined;
-	readonly visited: number;
-	readonly known: number;
-}
-
-export interface Fetched {
-	readonly pageId: number;
-	readonly runId: number;
-	readonly siteId: number;
-	readonly address: string;
-	readonly depth: number;
-	readonly etag: string | undefined;
-	readonly lastModified: string | undefined;
-	readonly bytes: number;
-	readonly cut: boolean;
-	readonly hash: string;
-	readonly page: Omit<Page, 'sections'>;
-	readonly passages: readonly Passage[];
-	readonly at: number;
-}
+import type { Fetched, Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
 
 const mostHops = 10;
 
@@ -75,12 +24,6 @@ export class SiteStore {
 			'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8000;',
 		);
 		this.#db.exec(schema);
-		if (process.env['AM'])
-			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('automerge', ${process.env['AM']})`);
-		if (process.env['PG'])
-			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('pgsz', ${process.env['PG']})`);
-		if (process.env['HS'])
-			this.#db.exec(`INSERT INTO search(search, rank) VALUES ('hashsize', ${process.env['HS']})`);
 		this.#search = new SearchIndex(this.#db);
 	}
 

@@ -9,8 +9,10 @@ import type { SiteStore } from './site-store.ts';
 import type { StoreWorkerData } from './store-worker.ts';
 import { type Calls, Thread } from './worker-calls.ts';
 
+export type StoreCalls = Calls<SiteStore>;
+
 export class IndexThreads {
-	readonly store: Calls<SiteStore>;
+	readonly store: StoreCalls;
 	readonly #store: Thread<SiteStore>;
 	readonly #readers: { thread: Thread<PageReader>; open: number }[];
 

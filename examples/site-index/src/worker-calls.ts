@@ -73,13 +73,20 @@ export class Calls<T> {
 	}
 }
 
+// A page in the making is soon garbage: with room for many of them, little of it is ever copied.
+const youngMb = 48;
+
 /** A worker thread and the calls into it. */
 export class Thread<T> {
 	readonly calls: Calls<T>;
 	readonly #worker: Worker;
 
 	constructor(file: URL, data?: unknown, transfer: readonly Transferable[] = []) {
-		this.#worker = new Worker(file, { workerData: data, transferList: [...transfer] });
+		this.#worker = new Worker(file, {
+			workerData: data,
+			transferList: [...transfer],
+			resourceLimits: { maxYoungGenerationSizeMb: youngMb },
+		});
 		this.calls = new Calls<T>(this.#worker);
 		this.#worker.on('error', (error: Error) => this.calls.fail(error));
 		this.#worker.on('exit', () => this.calls.fail(new Error('the worker thread has ended')));

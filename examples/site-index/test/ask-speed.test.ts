@@ -9,7 +9,8 @@ import { completeOptions } from '../src/options.ts';
 import { passagesOf } from '../src/passage.ts';
 import { SiteStore } from '../src/site-store.ts';
 import { heldOutPostgres, heldOutPython, postgresQuestions, pythonQuestions } from './known-questions.ts';
-import { owner, postgresDocs, pythonDocs, withoutDocs } from './scratch.ts';
+import { postgresDocs, pythonDocs, withoutDocs } from './real-docs.ts';
+import { owner } from './scratch.ts';
 
 const reason = withoutDocs();
 const editions = 6;

@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { owner, postgresDocs, Scratch, withoutDocs } from './scratch.ts';
+import { postgresDocs, withoutDocs } from './real-docs.ts';
+import { owner, Scratch } from './scratch.ts';
 import { LoopbackServer } from './static-server.ts';
 
 const child = fileURLToPath(new URL('./crawl-child.ts', import.meta.url));

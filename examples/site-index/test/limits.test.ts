@@ -16,15 +16,15 @@ beforeEach(async () => {
 	scratch = new Scratch();
 	server = await LoopbackServer.start(async (_request, response, url) => {
 		if (url.pathname === '/robots.txt')
-			return void response.writeHead(200, { 'content-type': 'text/plain' }).end(robots);
-		if (!/^\/(\d\/){0,3}$/u.test(url.pathname)) return void response.writeHead(404).end();
+			return response.writeHead(200, { 'content-type': 'text/plain' }).end(robots);
+		if (!/^\/(\d\/){0,3}$/u.test(url.pathname)) return response.writeHead(404).end();
 		atOnce += 1;
 		mostAtOnce = Math.max(mostAtOnce, atOnce);
 		await new Promise(setImmediate);
 		atOnce -= 1;
 		const links = Array.from({ length: 10 }, (_, at) => `<a href="${url.pathname}${at}/">page ${at}</a>`);
 		response.writeHead(200, { 'content-type': 'text/html' });
-		response.end(
+		return response.end(
 			`<h1>Page ${url.pathname}</h1><main><p>Words of page ${url.pathname} ${url.pathname.length > 4 ? '' : links.join(' ')}</main>`,
 		);
 	});

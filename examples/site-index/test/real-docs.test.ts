@@ -8,7 +8,8 @@ import {
 	postgresQuestions,
 	pythonQuestions,
 } from './known-questions.ts';
-import { owner, postgresDocs, pythonDocs, Scratch, withoutDocs } from './scratch.ts';
+import { postgresDocs, pythonDocs, withoutDocs } from './real-docs.ts';
+import { owner, Scratch } from './scratch.ts';
 import { LoopbackServer } from './static-server.ts';
 
 const reason = withoutDocs();

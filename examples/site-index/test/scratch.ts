@@ -1,10 +1,11 @@
 /** A folder for one test's index file, and a crawl into it. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Asker } from '../src/asker.ts';
 import { Catalogue } from '../src/catalogue.ts';
-import { crawl, type CrawlOutcome, type CrawlPorts } from '../src/crawl.ts';
+import { crawl } from '../src/crawl.ts';
+import type { CrawlOutcome, CrawlPorts } from '../src/crawl-ports.ts';
 import { Database } from '../src/database.ts';
 import { completeOptions, type CrawlOptions } from '../src/options.ts';
 import { IndexThreads } from '../src/threads.ts';
@@ -77,15 +78,3 @@ export class FakeClock {
 		this.#time += durationMs;
 	};
 }
-
-export const pythonDocs = '/usr/share/doc/python3-doc/html';
-export const postgresDocs = '/usr/share/doc/postgresql-doc-15/html';
-
-/** Why a test on the real documentations cannot run here; where they must be there, nothing excuses it. */
-export const withoutDocs = (): string | undefined => {
-	const missing = [pythonDocs, postgresDocs].filter((folder) => !existsSync(join(folder, 'index.html')));
-	if (missing.length === 0) return undefined;
-	const reason = `not installed: ${missing.join(', ')} (apt-get install python3-doc postgresql-doc-15)`;
-	if (process.env['CI'] === 'true') throw new Error(reason);
-	return reason;
-};
