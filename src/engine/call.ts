@@ -1,7 +1,13 @@
 import type { TaskProgress, TaskRecord } from '../backend/record.ts';
+import { isTerminal } from '../protocol/status.ts';
 import type { Clock } from './clock.ts';
 import type { Running } from './runner.ts';
 import type { Watch } from './watch.ts';
+
+/** Whether a call need not be waited for any longer: it has ended, or has a question for the client. */
+export function isDecided(record: TaskRecord): boolean {
+	return isTerminal(record.status) || record.status === 'input_required';
+}
 
 /** One `tools/call` while the server decides how to answer it: the task may run here, elsewhere, or wait. */
 export class Call {
@@ -90,7 +96,11 @@ export class Call {
 				if (running.run.note) listener(running.run.note);
 			});
 		return this.#watch.on(this.taskId, () => {
-			void this.current().then(({ progress }) => progress && listener(progress));
+			// What cannot be read now is told with the next note.
+			this.current().then(
+				({ progress }) => progress && listener(progress),
+				() => {},
+			);
 		});
 	}
 }

@@ -6,7 +6,6 @@ import { HoldfastError, messageOf } from '../errors.ts';
 import type { InputCapabilities } from '../protocol/capabilities.ts';
 import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { MAX_TASK_ID_LENGTH } from '../protocol/names.ts';
-import { isTerminal } from '../protocol/status.ts';
 import type { InputResponses } from '../protocol/task.ts';
 import { Call } from './call.ts';
 import { type Clock, every } from './clock.ts';
@@ -61,7 +60,6 @@ export class Engine {
 		this.#runner = new Runner({
 			...deps,
 			writer: this.#writer,
-			watch: this.watch,
 			leaseMs: deps.timing.leaseMs,
 		});
 	}
@@ -127,10 +125,7 @@ export class Engine {
 	 * @throws TASK_NOT_FOUND for unknown, expired and foreign ids alike (T23).
 	 */
 	async get(taskId: string, principal: string): Promise<TaskRecord> {
-		const record =
-			taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
-		if (!record || record.principal !== principal || isExpired(record, this.nowMs())) throw notFound();
-		return this.#withLatestNote(record);
+		return this.#withLatestNote(await this.#stored(taskId, principal));
 	}
 
 	/**
@@ -139,7 +134,7 @@ export class Engine {
 	 * @throws TASK_NOT_FOUND
 	 */
 	async update(taskId: string, principal: string, responses: InputResponses): Promise<void> {
-		await this.#writer.apply(taskId, { type: 'answer', responses }, await this.get(taskId, principal));
+		await this.#writer.apply(taskId, { type: 'answer', responses }, await this.#stored(taskId, principal));
 	}
 
 	/**
@@ -148,7 +143,7 @@ export class Engine {
 	 * @throws TASK_NOT_FOUND
 	 */
 	async cancel(taskId: string, principal: string): Promise<void> {
-		await this.#writer.apply(taskId, { type: 'cancel' }, await this.get(taskId, principal));
+		await this.#writer.apply(taskId, { type: 'cancel' }, await this.#stored(taskId, principal));
 	}
 
 	/** One page of tasks, newest first. */
@@ -165,6 +160,15 @@ export class Engine {
 			for (const taskId of taskIds) if (await this.#sweepOne(taskId)) changed += 1;
 			if (taskIds.length < SWEEP_BATCH || changed === 0) return;
 		}
+	}
+
+	/** A task of this principal as the store has it, which is what a change begins with. */
+	async #stored(taskId: string, principal: string): Promise<TaskRecord> {
+		const record =
+			taskId.length <= MAX_TASK_ID_LENGTH ? await this.#deps.backend.store.get(taskId) : undefined;
+		if (!record || record.principal !== principal || isExpired(record, this.nowMs()))
+			throw new HoldfastError('TASK_NOT_FOUND', 'Task not found');
+		return record;
 	}
 
 	/** With the handler's last words, where it runs here and they are not stored yet. */
@@ -251,15 +255,6 @@ export class Engine {
 		};
 		return { ...record, dueAtMs: dueAtMs(record) };
 	}
-}
-
-/** Whether a task has ended. */
-export function hasEnded(record: TaskRecord): boolean {
-	return isTerminal(record.status);
-}
-
-function notFound(): HoldfastError {
-	return new HoldfastError('TASK_NOT_FOUND', 'Task not found');
 }
 
 /** A digest that is the same for equal arguments in any order of keys. */

@@ -82,25 +82,22 @@ export class LiveTask {
 		});
 	}
 
-	/**
-	 * Stores the task with everything it journalled so far. Answers the record of another task where the
-	 * idempotency key is taken, and throws `TASK_LIMIT` where there are too many.
-	 */
-	store(): Promise<TaskRecord> {
+	/** Stores the task with everything it journalled so far. Throws `TASK_LIMIT` where there are too many. */
+	store(): Promise<void> {
 		return this.#inTurn(async () => {
-			if (this.#stored) return this.#record;
+			if (this.#stored) return;
 			const record = this.#renewed();
 			const steps = [...this.#steps].map(([name, value]) => ({ name, value }));
 			const outcome = await this.#deps.backend.store.create(
 				{ ...this.details, record, steps },
 				this.#deps.limits,
 			);
-			if (outcome.kind === 'exists') return outcome.record;
 			if (outcome.kind === 'limit') throw limitError(outcome);
+			// A call with an idempotency key is stored before its handler is entered.
+			if (outcome.kind === 'exists') throw new Error('a task that runs unstored has an idempotency key');
 			this.#stored = true;
 			this.#show(record);
 			this.#deps.writer.tell(record);
-			return record;
 		});
 	}
 

@@ -1,3 +1,4 @@
+import type { TaskProgress } from '../backend/record.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { canAsk } from '../protocol/capabilities.ts';
 import type { JsonValue } from '../protocol/json.ts';
@@ -44,7 +45,7 @@ export class Run implements TaskContext {
 	#parking: Promise<void> | undefined;
 	#cancelPark: (() => void) | undefined;
 	#cancelFlush: (() => void) | undefined;
-	#note: ReturnType<typeof nextProgress> | null;
+	#note: TaskProgress | null;
 	#flushedAtMs = -Infinity;
 	/** When the number of the last note last changed. */
 	#advancedAtMs: number;
@@ -89,7 +90,7 @@ export class Run implements TaskContext {
 	}
 
 	/** The last progress note, stored or not. */
-	get note(): ReturnType<typeof nextProgress> | null {
+	get note(): TaskProgress | null {
 		return this.#note;
 	}
 
@@ -324,7 +325,7 @@ export class Run implements TaskContext {
 		return isYoung ? this.#progressMs : this.#progressMs * 10;
 	}
 
-	#text(note: NonNullable<typeof this.note>): string {
+	#text(note: TaskProgress): string {
 		const { record } = this.#task;
 		const elapsedMs = workedMs(record, this.#clock.nowMs());
 		return progressText(note, elapsedMs, this.#clock.nowMs() - this.#advancedAtMs, record.policy.estimateMs);

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { TaskDetails } from '../backend/record.ts';
 import { messageOf } from '../errors.ts';
+import { WIRE_CODES } from '../protocol/names.ts';
 import { isTerminal } from '../protocol/status.ts';
+import type { WireError } from '../protocol/task.ts';
 import { every } from './clock.ts';
 import { waitDeadlineMs } from './deadlines.ts';
 import { type LiveDeps, LiveTask } from './live-task.ts';
@@ -9,14 +11,12 @@ import type { EngineTiming, Log } from './options.ts';
 import { endEvent, type HandlerEnd, toolError } from './outcome.ts';
 import { Run } from './run.ts';
 import type { TaskEvent } from './transition.ts';
-import type { Watch } from './watch.ts';
 
 /** Calls a tool's handler for a task. May not settle after the run was left. */
 export type TaskExecutor = (details: TaskDetails, run: Run) => Promise<HandlerEnd>;
 
 /** What a runner needs. */
 export interface RunnerDeps extends LiveDeps {
-	readonly watch: Watch;
 	readonly timing: EngineTiming;
 	readonly log: Log;
 	readonly execute: TaskExecutor;
@@ -313,4 +313,7 @@ export class Runner {
 	}
 }
 
-const SHUTDOWN_ERROR = { code: -32603, message: 'The server shut down before the tool ended' } as const;
+const SHUTDOWN_ERROR: WireError = {
+	code: WIRE_CODES.internalError,
+	message: 'The server shut down before the tool ended',
+};

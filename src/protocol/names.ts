@@ -28,6 +28,8 @@ export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
 
 /** JSON-RPC error codes that holdfast sends. */
 export const WIRE_CODES = {
+	parseError: -32700,
+	invalidRequest: -32600,
 	invalidParams: -32602,
 	methodNotFound: -32601,
 	internalError: -32603,

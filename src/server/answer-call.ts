@@ -1,9 +1,9 @@
 import type { TaskRecord } from '../backend/record.ts';
-import type { Call } from '../engine/call.ts';
-import { hasEnded } from '../engine/engine.ts';
+import { type Call, isDecided } from '../engine/call.ts';
 import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
+import { isTerminal } from '../protocol/status.ts';
 import type { InputResponse } from '../protocol/task.ts';
 import { type CallSite, endedAnswer, envelopeOf } from './call-site.ts';
 import type { RawCall } from './exchange.ts';
@@ -82,10 +82,9 @@ async function giveTask<Args>(
 	call: Call,
 ): Promise<CallToolResult> {
 	const { options, exchange, ctx } = site;
-	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const record =
 		options.syncWindowMs > 0 || call.joined ? await call.until(isDecided, options.syncWindowMs) : undefined;
-	if (record && hasEnded(record) && (!call.kept || call.joined)) return endedAnswer(site, record);
+	if (record && isTerminal(record.status) && (!call.kept || call.joined)) return endedAnswer(site, record);
 	let kept: TaskRecord;
 	try {
 		kept = await call.keep();

@@ -26,6 +26,15 @@ export interface RawCall {
 	readonly heldTaskId: string | undefined;
 }
 
+/** A request between its arrival and its answer. */
+interface Pending {
+	readonly call?: RawCall;
+	readonly responses?: unknown;
+	/** Known once the tool was called. */
+	signal?: AbortSignal;
+	answer?: WireAnswer;
+}
+
 const ANSWER_META = 'holdfast/answer';
 
 /** Marks a request state as holdfast's own; the rest is the id of the held task, which is unguessable. */
@@ -39,11 +48,10 @@ const STATE_PREFIX = 'holdfast:';
 export class Exchange {
 	/** Tells our own placeholder results from a tool's. */
 	readonly #secret = randomUUID();
-	readonly #calls = new Map<string | number, RawCall>();
-	readonly #responses = new Map<string | number, unknown>();
+	/** Requests that were received and not answered yet. */
+	readonly #pending = new Map<string | number, Pending>();
+	/** The signals of requests that their client cancelled. */
 	readonly #cancelled = new WeakSet<AbortSignal>();
-	readonly #signals = new Map<string | number, AbortSignal>();
-	readonly #answers = new Map<string | number, WireAnswer>();
 
 	/** Installs the seam; the server must not be connected yet. */
 	constructor(server: McpServer) {
@@ -57,19 +65,16 @@ export class Exchange {
 		};
 	}
 
-	/** The raw call that a tool callback answers; it can be taken once. */
-	takeCall(ctx: ServerContext): RawCall | undefined {
-		const raw = this.#calls.get(ctx.mcpReq.id);
-		this.#calls.delete(ctx.mcpReq.id);
-		this.#signals.set(ctx.mcpReq.id, ctx.mcpReq.signal);
-		return raw;
+	/** The raw call that a tool callback answers. */
+	callOf(ctx: ServerContext): RawCall | undefined {
+		const pending = this.#pending.get(ctx.mcpReq.id);
+		if (pending) pending.signal = ctx.mcpReq.signal;
+		return pending?.call;
 	}
 
-	/** The responses of a `tasks/update`, as they came; they can be taken once. */
-	takeResponses(ctx: ServerContext): unknown {
-		const responses = this.#responses.get(ctx.mcpReq.id);
-		this.#responses.delete(ctx.mcpReq.id);
-		return responses;
+	/** The responses of a `tasks/update`, as they came. */
+	responsesOf(ctx: ServerContext): unknown {
+		return this.#pending.get(ctx.mcpReq.id)?.responses;
 	}
 
 	/** Whether the client itself cancelled the request, as opposed to a connection that went away. */
@@ -82,8 +87,9 @@ export class Exchange {
 	 * hold it against the tool's output schema.
 	 */
 	answer(ctx: ServerContext, answer: WireAnswer): CallToolResult {
-		// The SDK sends nothing for a request that was cancelled.
-		if (!ctx.mcpReq.signal.aborted) this.#answers.set(ctx.mcpReq.id, answer);
+		// A request that was cancelled is not pending any more, and the SDK sends nothing for it.
+		const pending = this.#pending.get(ctx.mcpReq.id);
+		if (pending) pending.answer = answer;
 		return { content: [], isError: true, _meta: { [ANSWER_META]: this.#secret } };
 	}
 
@@ -92,17 +98,19 @@ export class Exchange {
 		if (!isJSONRPCRequest(message)) return message;
 		const params: unknown = message.params;
 		if (!isJsonObject(params)) return message;
-		if (message.method === 'tasks/update') this.#responses.set(message.id, params['inputResponses']);
+		if (message.method === 'tasks/update')
+			this.#pending.set(message.id, { responses: params['inputResponses'] });
 		if (message.method !== 'tools/call') return message;
 		const { requestState, ...rest } = params;
 		const ours = typeof requestState === 'string' && requestState.startsWith(STATE_PREFIX);
-		this.#calls.set(message.id, {
+		const call: RawCall = {
 			name: typeof params['name'] === 'string' ? params['name'] : '',
 			arguments: objectOf(params['arguments']),
 			meta: objectOf(params['_meta']),
 			inputResponses: objectOf(params['inputResponses']),
 			heldTaskId: ours ? requestState.slice(STATE_PREFIX.length) : undefined,
-		});
+		};
+		this.#pending.set(message.id, { call });
 		// A server with its own request state would refuse ours.
 		return ours ? { ...message, params: rest } : message;
 	}
@@ -111,16 +119,9 @@ export class Exchange {
 		if (!('method' in message) || message.method !== 'notifications/cancelled') return;
 		const requestId: unknown = message.params?.['requestId'];
 		if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
-		const signal = this.#signals.get(requestId);
+		const signal = this.#pending.get(requestId)?.signal;
 		if (signal) this.#cancelled.add(signal);
-		this.#forget(requestId);
-	}
-
-	#forget(requestId: string | number): void {
-		this.#calls.delete(requestId);
-		this.#answers.delete(requestId);
-		this.#responses.delete(requestId);
-		this.#signals.delete(requestId);
+		this.#pending.delete(requestId);
 	}
 
 	#outbound(message: JSONRPCMessage): JSONRPCMessage {
@@ -128,8 +129,8 @@ export class Exchange {
 		const result: unknown = 'result' in message ? message.result : undefined;
 		const meta = isJsonObject(result) ? objectOf(result['_meta']) : {};
 		const { [ANSWER_META]: secret, ...otherMeta } = meta;
-		const answer = this.#answers.get(message.id);
-		this.#forget(message.id);
+		const answer = this.#pending.get(message.id)?.answer;
+		this.#pending.delete(message.id);
 		if (!answer || secret !== this.#secret) return message;
 		if (answer.kind === 'error') return { jsonrpc: '2.0', id: message.id, error: answer.error };
 		const mergedMeta = { ...otherMeta, ...objectOf(answer.result['_meta']) };

@@ -1,8 +1,8 @@
 import type { TaskProgress, TaskRecord } from '../backend/record.ts';
-import type { Call } from '../engine/call.ts';
-import { hasEnded } from '../engine/engine.ts';
+import { type Call, isDecided } from '../engine/call.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
+import { isTerminal } from '../protocol/status.ts';
 import { type CallSite, endedAnswer } from './call-site.ts';
 import { heldState } from './exchange.ts';
 import type { TaskRuntime } from './runtime.ts';
@@ -29,9 +29,8 @@ export async function hold<Args>(
 	tool: string,
 ): Promise<CallToolResult> {
 	const { ctx, options } = site;
-	const isDecided = (record: TaskRecord): boolean => hasEnded(record) || record.status === 'input_required';
 	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
-	if (quick && hasEnded(quick)) return endedAnswer(site, quick);
+	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
 	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {
@@ -40,7 +39,7 @@ export async function hold<Args>(
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			return { content: [], isError: true };
 		}
-		return hasEnded(record) ? endedAnswer(site, record) : ask(record);
+		return isTerminal(record.status) ? endedAnswer(site, record) : ask(record);
 	} finally {
 		notes.end();
 	}
@@ -92,7 +91,10 @@ class ProgressNotes {
 			() => clearTimeout(this.#noteTimer),
 			call.onProgress((progress) => this.#note(progress)),
 		);
-		void call.current().then(({ progress }) => progress && this.#note(progress));
+		call.current().then(
+			({ progress }) => progress && this.#note(progress),
+			() => {},
+		);
 	}
 
 	end(): void {

@@ -1,9 +1,10 @@
 import { isJsonObject } from '../protocol/json.ts';
+import { WIRE_CODES } from '../protocol/names.ts';
 import type { WireError } from '../protocol/task.ts';
 import { type Readable, Transform, type Writable } from 'node:stream';
 
 /** Longest line that is read, in bytes; just below what the SDK's own buffer takes before it gives up. */
-export const MAX_LINE_BYTES = 8 * 1024 * 1024;
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
@@ -12,7 +13,10 @@ const NEWLINE = 0x0a;
  * instead: the SDK's transport would close the connection, or drop the line so that its sender waits for ever.
  */
 export function limitLines(input: Readable, output: Writable, maxBytes = MAX_LINE_BYTES): Readable {
-	const tooLong = { code: -32600, message: `The message is longer than ${maxBytes} bytes` };
+	const tooLong = {
+		code: WIRE_CODES.invalidRequest,
+		message: `The message is longer than ${maxBytes} bytes`,
+	};
 	let length = 0;
 	let held: Buffer[] = [];
 	const refuse = (error: WireError): void => {
@@ -53,8 +57,11 @@ function problemOf(line: string): WireError | undefined {
 		const message: unknown = JSON.parse(line);
 		if (isJsonObject(message) && ['method', 'result', 'error'].some((key) => key in message))
 			return undefined;
-		return { code: -32600, message: 'The line is not a JSON-RPC message; batches are not supported' };
+		return {
+			code: WIRE_CODES.invalidRequest,
+			message: 'The line is not a JSON-RPC message; batches are not supported',
+		};
 	} catch {
-		return { code: -32700, message: 'The line is not JSON' };
+		return { code: WIRE_CODES.parseError, message: 'The line is not JSON' };
 	}
 }

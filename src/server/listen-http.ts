@@ -75,7 +75,7 @@ export class HttpListen {
 		if (this.#opening + this.#open.size >= this.#maxStreams) {
 			await inner.body.cancel();
 			const error = {
-				code: -32603,
+				code: WIRE_CODES.internalError,
 				message: `The server has ${this.#maxStreams} subscriptions, which is its limit`,
 			};
 			return Response.json({ jsonrpc: '2.0', id: request.id, error });

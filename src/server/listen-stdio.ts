@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
+import { SUBSCRIPTION_ID_META, WIRE_CODES } from '../protocol/names.ts';
 import { acknowledge, asTaskListen, refuseListen } from './listen-http.ts';
 import type { TaskRuntime } from './runtime.ts';
 import type { JSONRPCMessage, Transport } from './sdk.ts';
@@ -83,7 +83,7 @@ export class ListeningTransport implements Transport {
 			if (refusal) return this.#refuse(listen.id, refusal);
 			if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
 				return this.#refuse(listen.id, {
-					code: -32603,
+					code: WIRE_CODES.internalError,
 					message: `The connection has ${MAX_SUBSCRIPTIONS} subscriptions, which is its limit`,
 				});
 			try {

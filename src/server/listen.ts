@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { isDeeperThan, MAX_JSON_DEPTH } from '../protocol/json.ts';
+import { WIRE_CODES } from '../protocol/names.ts';
 import { announcesTaskMethod, answerDirectly, asDirectRequest } from './direct.ts';
 import { createFetch, type FetchOptions, MAX_BODY_BYTES, type TaskFetch } from './fetch.ts';
 import {
@@ -95,7 +96,7 @@ function stopListening(http: Server): Promise<void> {
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** The `node:http` listener of one endpoint: checks, the direct path, and the SDK for everything else. */
-export async function endpointListener(
+async function endpointListener(
 	server: TaskServer,
 	endpoint: TaskFetch,
 	options: ListenOptions,
@@ -162,10 +163,17 @@ export async function endpointListener(
 	};
 }
 
-const PARSE_ERROR =
-	'{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body is not valid JSON"},"id":null}';
-const TOO_DEEP = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body is nested more than ${MAX_JSON_DEPTH} levels deep"},"id":null}`;
-const INTERNAL_ERROR = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}';
+const PARSE_ERROR = errorText(WIRE_CODES.parseError, 'Parse error: the request body is not valid JSON');
+const TOO_DEEP = errorText(
+	WIRE_CODES.invalidRequest,
+	`The body is nested more than ${MAX_JSON_DEPTH} levels deep`,
+);
+const INTERNAL_ERROR = errorText(WIRE_CODES.internalError, 'Internal error');
+
+/** An error for a request whose id cannot be told. */
+function errorText(code: number, message: string): string {
+	return JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null });
+}
 
 /** Looks at `Host` and `Origin`; answers what is wrong with them. */
 type CallerCheck = (host: string | undefined, origin: string | undefined) => string | undefined;
@@ -212,7 +220,8 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<string | 
 
 function refuse(response: ServerResponse, status: number, message: string): void {
 	response.setHeader('connection', 'close');
-	writeJson(response, status, JSON.stringify({ jsonrpc: '2.0', error: { code: -32000, message }, id: null }));
+	// The code that the SDK gives to what is wrong with the HTTP request itself.
+	writeJson(response, status, errorText(-32000, message));
 }
 
 function writeJson(response: ServerResponse, status: number, json: string): void {

@@ -102,7 +102,7 @@ export class TaskRuntime {
 
 	/** Answers a tool callback: a client's call, or an entry by this runtime itself. */
 	async answer<Args>(site: CallSite<Args>): Promise<CallToolResult> {
-		const raw = site.exchange.takeCall(site.ctx);
+		const raw = site.exchange.callOf(site.ctx);
 		if (!raw)
 			throw new HoldfastError('NOT_STARTED', 'A task tool was called outside of a tools/call request');
 		await this.ready();

@@ -5,6 +5,9 @@ import { localPrincipal } from './principal.ts';
 import { serveStdio, StdioServerTransport, type Transport } from './sdk.ts';
 import type { TaskServer } from './task-server.ts';
 
+/** How long handlers may go on after the client went away: hosts kill a server that does not end soon. */
+const GONE_DRAIN_MS = 1_000;
+
 /** Options of {@link serveTasksOverStdio}. */
 export interface StdioOptions {
 	/** Carries the messages. Default: this process's stdin and stdout. */
@@ -50,6 +53,3 @@ export function serveTasksOverStdio(server: TaskServer, options: StdioOptions = 
 		},
 	};
 }
-
-/** How long handlers may go on after the client went away: hosts kill a server that does not end soon. */
-const GONE_DRAIN_MS = 1_000;

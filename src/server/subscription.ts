@@ -5,7 +5,7 @@ import { SUBSCRIPTION_ID_META } from '../protocol/names.ts';
 import { toDetailedTask } from './wire-task.ts';
 
 /** Most task ids that one `subscriptions/listen` may name; the rest is left out of the acknowledgement. */
-export const MAX_LISTEN_TASKS = 1_000;
+const MAX_LISTEN_TASKS = 1_000;
 
 /** A listen request's stream of task notifications, whatever carries it. */
 export class Subscription {

@@ -62,7 +62,7 @@ export function registerTaskMethods(server: McpServer, exchange: Exchange, runti
 				if (!declaresTasks(envelopeOf(ctx))) throw new MissingCapability();
 				await runtime.ready();
 				// The SDK drops responses that have members of certain names; a client's answer is never lost.
-				const inputResponses = exchange.takeResponses(ctx);
+				const inputResponses = exchange.responsesOf(ctx);
 				return await answerTaskRequest(
 					runtime.engine(),
 					{ method, taskId: params.taskId, inputResponses },

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { memory } from '../../src/backend/memory/index.ts';
 import { type Fixture, overHttp, overStdio, ROUTES } from '../support/fixture-server.ts';
 import { eventually } from '../support/wire.ts';
 
@@ -55,6 +56,25 @@ describe.each(ROUTES)('a call that is held, through %s', (_name, open) => {
 		const { wire, control } = fixture;
 		wire.request('tools/call', { name: 'forbidden_retrying', arguments: {} }).catch(() => {});
 		await eventually(() => expect(control.log).toContain('entered 2'), 3_000);
+	});
+});
+
+describe('a held call whose task cannot be read any more', () => {
+	it('is answered with an internal error, and nothing is left unhandled', async () => {
+		const backend = memory();
+		let isBroken = false;
+		const get = backend.store.get.bind(backend.store);
+		backend.store.get = (taskId) =>
+			isBroken ? Promise.reject(new Error('the disk is gone')) : get(taskId);
+		// Nobody runs the task, so that its progress has to be read.
+		fixture = await overHttp({ backend, server: { concurrency: 0 } });
+		const params = { name: 'slow', arguments: { gate: 'a' } };
+		const answer = fixture.wire.request('tools/call', params, { declare: false, meta: { progressToken: 1 } });
+		await eventually(async () => expect((await backend.store.list(all)).records).toHaveLength(1));
+		isBroken = true;
+		const { taskId, revision } = (await backend.store.list(all)).records[0] ?? { taskId: '', revision: 0 };
+		backend.signals.publish({ taskId, revision, runnable: false });
+		expect((await answer).error).toEqual({ code: -32603, message: 'Internal error' });
 	});
 });
 
