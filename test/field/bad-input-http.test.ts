@@ -1,10 +1,10 @@
 /** Bad input over HTTP: a clear JSON-RPC error, the process alive, nothing stored, nothing told of the inside. */
 import { connect } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { AGAINST_SCHEMA, badCases, deepArray, deepObject, INTERNALS } from './bad-input-cases.ts';
-import { eventually, type HttpRig, type RigOptions, serveHttp, text } from './harness.ts';
+import { badInputTools } from './bad-input-tools.ts';
+import { eventually, type HttpRig, type RigOptions, serveHttp } from './harness.ts';
 import { envelope, headerValue, type Reply, textOf } from './wire.ts';
 
 const LEVELS = 100_000;
@@ -16,33 +16,7 @@ let waitingId = '';
 let before = '';
 
 const options: RigOptions = {
-	tools: (server, tasks) => {
-		const inputSchema = z.strictObject({ text: z.string(), times: z.number().int().optional() });
-		server.registerTool(
-			'echo',
-			{ inputSchema },
-			tasks.handler({ syncWindowMs: 0 }, ({ text: said }) => {
-				entered += 1;
-				return text(said);
-			}),
-		);
-		server.registerTool(
-			'loose',
-			{ inputSchema: z.looseObject({}) },
-			tasks.handler({ syncWindowMs: 0 }, () => {
-				entered += 1;
-				return text('loose');
-			}),
-		);
-		server.registerTool(
-			'ask',
-			{ inputSchema: z.object({}) },
-			tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
-				await task.requireInput('go', { mode: 'form', message: 'Go?', requestedSchema: { type: 'object' } });
-				return text('gone');
-			}),
-		);
-	},
+	tools: badInputTools(() => (entered += 1)),
 };
 
 /** Everything that is stored. */

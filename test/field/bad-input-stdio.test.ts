@@ -1,9 +1,9 @@
 /** Bad input over stdio: a clear JSON-RPC error, the connection alive, nothing stored, nothing told of the inside. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { AGAINST_SCHEMA, badCases, deepArray, deepObject, INTERNALS } from './bad-input-cases.ts';
-import { eventually, field, serveStdio, type StdioRig, text } from './harness.ts';
+import { badInputTools } from './bad-input-tools.ts';
+import { eventually, field, serveStdio, type StdioRig } from './harness.ts';
 import { envelope, textOf } from './wire.ts';
 
 const LEVELS = 100_000;
@@ -40,37 +40,7 @@ function unclear(message: JsonObject, codes: readonly number[]): string | undefi
 beforeEach(async () => {
 	entered = 0;
 	rig = serveStdio({
-		tools: (server, tasks) => {
-			const inputSchema = z.strictObject({ text: z.string(), times: z.number().int().optional() });
-			server.registerTool(
-				'echo',
-				{ inputSchema },
-				tasks.handler({ syncWindowMs: 0 }, ({ text: said }) => {
-					entered += 1;
-					return text(said);
-				}),
-			);
-			server.registerTool(
-				'loose',
-				{ inputSchema: z.looseObject({}) },
-				tasks.handler({ syncWindowMs: 0 }, () => {
-					entered += 1;
-					return text('loose');
-				}),
-			);
-			server.registerTool(
-				'ask',
-				{ inputSchema: z.object({}) },
-				tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
-					await task.requireInput('go', {
-						mode: 'form',
-						message: 'Go?',
-						requestedSchema: { type: 'object' },
-					});
-					return text('gone');
-				}),
-			);
-		},
+		tools: badInputTools(() => (entered += 1)),
 	});
 	const created = await rig.request('tools/call', { name: 'ask', arguments: {} });
 	waitingId = String(field(created['result'], 'taskId'));

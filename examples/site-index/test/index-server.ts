@@ -1,20 +1,11 @@
-/** A served site index in a process of its own, and a client for it that is nothing but fetch. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** The served site index. */
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { vi } from 'vitest';
 import * as z from 'zod';
+import { type Json, ServedExample, startExample, TASKS } from '../../support/served-example.ts';
 
 const MAIN = join(import.meta.dirname, '../main.ts');
-const VERSION = '2026-07-28';
-const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const DEADLINE_MS = 40_000;
-
-const rpcAnswer = z.object({
-	result: z.looseObject({}).optional(),
-	error: z.looseObject({ code: z.number(), message: z.string() }).optional(),
-});
 
 const toolResult = z.object({
 	content: z.array(z.object({ text: z.string() })),
@@ -32,45 +23,22 @@ const taskView = z.object({
 	result: toolResult.optional(),
 });
 
-type Json = Readonly<Record<string, unknown>>;
 export type TaskView = z.infer<typeof taskView>;
 export type ToolResult = z.infer<typeof toolResult>;
 
 /** The example's main.ts, serving over HTTP. */
-export class IndexServer {
-	readonly #child: ChildProcess;
-	readonly #url: string;
-	#lastId = 0;
-
-	private constructor(child: ChildProcess, url: string) {
-		this.#child = child;
-		this.#url = url;
-	}
-
+export class IndexServer extends ServedExample {
 	static async start(database: string, ...flags: readonly string[]): Promise<IndexServer> {
-		const child = spawn(process.execPath, [MAIN, '--db', database, '--port', '0', ...flags], {
-			stdio: ['ignore', 'pipe', 'pipe'],
-		});
-		let complaints = '';
-		child.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()));
-		for await (const line of createInterface(child.stdout)) {
-			const url = /http:\S+/.exec(line)?.[0];
-			if (url !== undefined) return new IndexServer(child, url);
-		}
-		throw new Error(`The server did not start: ${complaints}`);
-	}
-
-	/** Ends the process and waits for its end. */
-	async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-		if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-		const ended = once(this.#child, 'exit');
-		this.#child.kill(signal);
-		await ended;
+		return new IndexServer(await startExample(MAIN, database, flags, process.env));
 	}
 
 	/** Calls a tool that must answer with a task. */
 	async task(name: string, args: Json, elicitation: Json = { elicitation: { form: {} } }): Promise<string> {
-		const { result, error } = await this.rpc('tools/call', { name, arguments: args }, elicitation);
+		const { result, error } = await this.rpc(
+			'tools/call',
+			{ name, arguments: args },
+			{ ...TASKS, ...elicitation },
+		);
 		if (result?.['resultType'] !== 'task') throw new Error(`No task: ${JSON.stringify(result ?? error)}`);
 		return taskView.parse(result).taskId;
 	}
@@ -84,14 +52,6 @@ export class IndexServer {
 
 	async get(taskId: string): Promise<TaskView> {
 		return taskView.parse((await this.rpc('tasks/get', { taskId })).result);
-	}
-
-	async answer(taskId: string, key: string, response: Json): Promise<void> {
-		await this.rpc('tasks/update', { taskId, inputResponses: { [key]: response } });
-	}
-
-	async cancel(taskId: string): Promise<void> {
-		await this.rpc('tasks/cancel', { taskId });
 	}
 
 	/** Waits until a task is as wanted. */
@@ -111,34 +71,5 @@ export class IndexServer {
 		const { result } = await this.until(taskId, 'the end', ({ status }) => status === 'completed');
 		if (!result) throw new Error('A completed task has no result');
 		return result;
-	}
-
-	async rpc(
-		method: string,
-		params: Json,
-		capabilities: Json = { elicitation: { form: {} } },
-	): Promise<z.infer<typeof rpcAnswer>> {
-		this.#lastId += 1;
-		const meta = {
-			'io.modelcontextprotocol/protocolVersion': VERSION,
-			'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-			'io.modelcontextprotocol/clientCapabilities': { ...TASKS, ...capabilities },
-		};
-		const response = await fetch(this.#url, {
-			method: 'POST',
-			headers: {
-				'content-type': 'application/json',
-				accept: 'application/json, text/event-stream',
-				'mcp-protocol-version': VERSION,
-				'mcp-method': method,
-				'mcp-name': String(params['name'] ?? params['taskId']),
-			},
-			body: JSON.stringify({ jsonrpc: '2.0', id: this.#lastId, method, params: { ...params, _meta: meta } }),
-		});
-		const text = await response.text();
-		// An event stream ends with the answer; what comes before it are notifications.
-		const lines = text.trim().split('\n');
-		const last = text.startsWith('{') ? text : lines.findLast((line) => line.startsWith('data:'));
-		return rpcAnswer.parse(JSON.parse((last ?? '').replace(/^data:/, '')));
 	}
 }
