@@ -63,14 +63,18 @@ describe('a held call whose task cannot be read any more', () => {
 	it('is answered with an internal error, and nothing is left unhandled', async () => {
 		const backend = memory();
 		let isBroken = false;
+		let reads = 0;
 		const get = backend.store.get.bind(backend.store);
-		backend.store.get = (taskId) =>
-			isBroken ? Promise.reject(new Error('the disk is gone')) : get(taskId);
+		backend.store.get = (taskId) => {
+			reads += 1;
+			return isBroken ? Promise.reject(new Error('the disk is gone')) : get(taskId);
+		};
 		// Nobody runs the task, so that its progress has to be read.
 		fixture = await overHttp({ backend, server: { concurrency: 0 } });
 		const params = { name: 'slow', arguments: { gate: 'a' } };
 		const answer = fixture.wire.request('tools/call', params, { declare: false, meta: { progressToken: 1 } });
-		await eventually(async () => expect((await backend.store.list(all)).records).toHaveLength(1));
+		// One when the call begins, one when it is kept; then it is watched, and so is its progress.
+		await eventually(() => expect(reads).toBe(4));
 		isBroken = true;
 		const { taskId, revision } = (await backend.store.list(all)).records[0] ?? { taskId: '', revision: 0 };
 		backend.signals.publish({ taskId, revision, runnable: false });
