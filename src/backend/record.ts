@@ -55,6 +55,8 @@ export interface TaskProgress {
 	readonly progress: number;
 	readonly total?: number;
 	readonly message?: string;
+	/** When asking again is worth it, in milliseconds; what the task's own pace says where absent. */
+	readonly pollIntervalMs?: number;
 }
 
 /** A question that was asked and not answered yet. */

@@ -1,6 +1,9 @@
 import type { TaskProgress } from '../backend/record.ts';
 
-/** What a handler may say about how far it is: words alone, or numbers with or without words. */
+/**
+ * What a handler may say about how far it is: words alone, or numbers with or without words; and from when on
+ * asking again is worth it.
+ */
 export type ProgressNote = string | Partial<TaskProgress>;
 
 /** A note made whole from what was said before. */
@@ -8,10 +11,12 @@ export function nextProgress(before: TaskProgress | null, note: ProgressNote): T
 	const said = typeof note === 'string' ? { message: note } : note;
 	const total = said.total ?? (said.progress === undefined ? before?.total : undefined);
 	const message = said.message ?? (said.progress === undefined ? before?.message : undefined);
+	const pollIntervalMs = finite(said.pollIntervalMs) ?? before?.pollIntervalMs;
 	return {
 		progress: finite(said.progress) ?? before?.progress ?? 0,
 		...(finite(total) !== undefined && { total: finite(total) ?? 0 }),
 		...(message !== undefined && { message }),
+		...(pollIntervalMs !== undefined && { pollIntervalMs }),
 	};
 }
 

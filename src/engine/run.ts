@@ -13,12 +13,10 @@ import {
 	type ElicitAnswer,
 	type FormQuestion,
 	questionText,
+	type StopReason,
 	type TaskContext,
 	type UrlQuestion,
 } from './task-context.ts';
-
-/** How a run left its handler other than by the handler's own end. */
-export type RunExit = 'parked' | 'cancelled' | 'lease_lost' | 'shutdown';
 
 /** Step names of holdfast's own entries in the journal; a handler's names cannot clash with them. */
 const SLEEP_PREFIX = 'holdfast/sleep:';
@@ -32,9 +30,10 @@ export class Run implements TaskContext {
 	readonly #clock: Clock;
 	readonly #progressMs: number;
 	readonly #controller = new AbortController();
-	readonly #exit = Promise.withResolvers<RunExit>();
+	readonly #exit = Promise.withResolvers<StopReason>();
 	readonly #progressListeners = new Set<() => void>();
 	#left = false;
+	#stopReason: StopReason | undefined;
 	#activeSteps = 0;
 	readonly #steps = new Map<string, Promise<unknown>>();
 	readonly #asked = new Map<string, string>();
@@ -78,8 +77,12 @@ export class Run implements TaskContext {
 		return this.#controller.signal;
 	}
 
+	get stopReason(): StopReason | undefined {
+		return this.#stopReason;
+	}
+
 	/** Resolves when the run is left before its handler ends. */
-	get exit(): Promise<RunExit> {
+	get exit(): Promise<StopReason> {
 		return this.#exit.promise;
 	}
 
@@ -163,10 +166,11 @@ export class Run implements TaskContext {
 	}
 
 	/** Leaves the handler behind: its signal fires, its waits never end, nothing it does is recorded any more. */
-	leave(exit: RunExit): void {
+	leave(exit: StopReason): void {
 		if (this.#left) return;
 		this.finish();
 		this.#exit.resolve(exit);
+		this.#stopReason ??= exit;
 		this.#controller.abort(new DOMException(`The task was left: ${exit}`, 'AbortError'));
 	}
 
@@ -175,9 +179,10 @@ export class Run implements TaskContext {
 		return this.#park(true);
 	}
 
-	/** Fires the signal and lets the handler end by itself. */
-	abort(reason: string): void {
-		this.#controller.abort(new DOMException(reason, 'AbortError'));
+	/** Fires the signal of a task that is to be cancelled, and lets the handler end by itself. */
+	cancel(): void {
+		this.#stopReason ??= 'cancelled';
+		this.#controller.abort(new DOMException('The task was cancelled', 'AbortError'));
 	}
 
 	/** Ends the run after its handler ended: nothing it does is recorded any more. */

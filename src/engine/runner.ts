@@ -222,7 +222,7 @@ export class Runner {
 		const { record } = task;
 		if (isTerminal(record.status) || record.lease?.token !== task.token) return run.leave('lease_lost');
 		if (record.cancelRequestedAtMs === null || run.signal.aborted) return;
-		run.abort('The task was cancelled');
+		run.cancel();
 		const cancelGrace = this.#deps.clock.after(record.policy.cancelGraceMs, () => {
 			this.#deps.log.warn(
 				{ taskId: task.taskId, tool: record.tool },

@@ -26,6 +26,12 @@ export interface ElicitAnswer {
 	readonly content?: JsonObject;
 }
 
+/**
+ * Why a handler is to stop: the task was cancelled; or this process lets go of it, because the handler only
+ * waits (`parked`), another worker took the task over (`lease_lost`), or the process ends (`shutdown`).
+ */
+export type StopReason = 'parked' | 'cancelled' | 'lease_lost' | 'shutdown';
+
 /** What a tool handler gets beside its arguments. */
 export interface TaskContext {
 	readonly taskId: string;
@@ -40,6 +46,8 @@ export interface TaskContext {
 	 * whatever waits; a handler that does not stop within the tool's `cancelGraceMs` is abandoned.
 	 */
 	readonly signal: AbortSignal;
+	/** Why {@link signal} fired; undefined until then. Only `cancelled` says that the work is not wanted any more. */
+	readonly stopReason: StopReason | undefined;
 	/**
 	 * Runs `work` once in the task's life. Its result, which must be JSON, is recorded durably before this
 	 * resolves; when the handler is entered again after a crash, the recorded result is returned and `work` is

@@ -1,11 +1,11 @@
 import type { TaskRecord } from '../backend/record.ts';
 import { type Call, isDecided } from '../engine/call.ts';
-import { declaresTasks, inputCapabilities } from '../protocol/capabilities.ts';
+import { declaresTasks } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
-import { CLIENT_CAPABILITIES_META, IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
+import { IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
 import { isTerminal } from '../protocol/status.ts';
 import type { InputResponse } from '../protocol/task.ts';
-import { type CallSite, endedAnswer, envelopeOf } from './call-site.ts';
+import { type CallSite, declaredInputs, endedAnswer, envelopeOf } from './call-site.ts';
 import type { RawCall } from './exchange.ts';
 import { hold } from './hold.ts';
 import type { TaskRuntime } from './runtime.ts';
@@ -68,7 +68,8 @@ async function begin<Args>(
 		prepared: prepared ?? null,
 		principal,
 		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
-		inputCapabilities: inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]),
+		inputCapabilities:
+			declared || !options.handOver ? declaredInputs(ctx) : options.handOver.inputs(ctx, declaredInputs(ctx)),
 		idempotencyKey,
 		trace: traceOf(raw.meta),
 		keepFirst: declared && options.syncWindowMs === 0 && options.support !== 'forbidden',

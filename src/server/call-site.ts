@@ -1,6 +1,8 @@
 import type { TaskRecord } from '../backend/record.ts';
 import { toolError } from '../engine/outcome.ts';
+import { type InputCapabilities, inputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { CLIENT_CAPABILITIES_META } from '../protocol/names.ts';
 import type { Exchange } from './exchange.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskHandler } from './tasks.ts';
@@ -24,6 +26,11 @@ export function endedAnswer<Args>({ exchange, ctx }: CallSite<Args>, record: Tas
 		kind: 'result',
 		result: wholeResult(record.result ?? toolError('The task was cancelled')),
 	});
+}
+
+/** What the client that made a request says it can be asked for. */
+export function declaredInputs(ctx: ServerContext): InputCapabilities {
+	return inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]);
 }
 
 /** The per-request facts of 2026-07-28; empty on earlier protocol versions. */

@@ -3,7 +3,8 @@ import { type Call, isDecided } from '../engine/call.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
-import { type CallSite, endedAnswer } from './call-site.ts';
+import { canAsk } from '../protocol/capabilities.ts';
+import { type CallSite, declaredInputs, endedAnswer } from './call-site.ts';
 import { heldState } from './exchange.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, inputRequired, type InputRequiredResult, type ServerContext } from './sdk.ts';
@@ -29,17 +30,25 @@ export async function hold<Args>(
 	tool: string,
 ): Promise<CallToolResult> {
 	const { ctx, options } = site;
+	const { handOver } = options;
+	const heldSinceMs = runtime.engine().nowMs();
 	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
 	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
 	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {
-		const record = await call.until(isDecided, null, ctx.mcpReq.signal);
+		const budgetMs = handOver?.budgetMs(ctx) ?? null;
+		const leftMs =
+			budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
+		const record = await call.until(isDecided, leftMs, ctx.mcpReq.signal);
+		if (!record && handOver && !ctx.mcpReq.signal.aborted) return handOver.answer(await call.keep(), ctx);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			return { content: [], isError: true };
 		}
-		return isTerminal(record.status) ? endedAnswer(site, record) : ask(record);
+		if (isTerminal(record.status)) return endedAnswer(site, record);
+		const isAskable = Object.values(record.openInputs).every(({ request }) => canAsk(declaredInputs(ctx), request));
+		return handOver && !isAskable ? handOver.answer(record, ctx) : ask(record);
 	} finally {
 		notes.end();
 	}

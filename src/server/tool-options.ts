@@ -1,7 +1,24 @@
-import type { ResumePolicy, RetryPolicy, TaskPolicy } from '../backend/record.ts';
+import type { ResumePolicy, RetryPolicy, TaskPolicy, TaskRecord } from '../backend/record.ts';
 import { HoldfastError } from '../errors.ts';
+import type { InputCapabilities } from '../protocol/capabilities.ts';
 import type { JsonValue } from '../protocol/json.ts';
-import type { InputRequiredResult, ServerContext } from './sdk.ts';
+import type { CallToolResult, InputRequiredResult, ServerContext } from './sdk.ts';
+
+/** What happens to a held call that takes longer than its client waits. */
+export interface HandOver {
+	/** How long this client waits for an answer, in milliseconds; null is for ever. */
+	readonly budgetMs: (ctx: ServerContext) => number | null;
+	/**
+	 * What the client can be asked for while its task runs, when that is not what it declared: a task that is
+	 * handed over may be answered in another way.
+	 */
+	readonly inputs: (ctx: ServerContext, declared: InputCapabilities) => InputCapabilities;
+	/**
+	 * The answer when the budget is over, or when the task has a question that the client cannot be asked. The
+	 * task is stored, and goes on.
+	 */
+	readonly answer: (record: TaskRecord, ctx: ServerContext) => CallToolResult;
+}
 
 /** How one tool behaves as a task. Every duration is in milliseconds. */
 export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
@@ -44,6 +61,8 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	 * Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
+	/** How a held call is answered before its task ends. Default: it is held to the end. */
+	readonly handOver?: HandOver;
 	/**
 	 * Decides before the task exists (T13). Return an `inputRequired(...)` to ask the client first, or a JSON
 	 * value that the handler finds in `task.prepared`. Runs inside the request, so keep it short.
@@ -81,6 +100,7 @@ export interface CheckedOptions<Args> {
 	readonly syncWindowMs: number;
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];
+	readonly handOver: HandOver | undefined;
 	/** The policy of one task. */
 	policyFor(args: Args, repeatable: boolean): TaskPolicy;
 }
@@ -103,13 +123,14 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 			rest.maxPollIntervalMs,
 			`at least minPollIntervalMs (${rest.minPollIntervalMs})`,
 		);
-	const { estimateMs, prepare } = options;
+	const { estimateMs, prepare, handOver } = options;
 	if (typeof estimateMs !== 'function') checkEstimate(estimateMs);
 	return {
 		support,
 		syncWindowMs,
 		onDisconnect,
 		prepare,
+		handOver,
 		policyFor(args, repeatable) {
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;
 			const auto = repeatable ? 'always' : 'journalled';

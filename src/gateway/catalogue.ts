@@ -1,0 +1,175 @@
+import { systemClock } from '../client/clock.ts';
+import type { Log } from '../engine/options.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { Upstream } from './upstream.ts';
+import { type ListName, NO_LISTS, readLists, type UpstreamLists } from './upstream-lists.ts';
+
+/** Keeps what the upstreams offered last, so that a host is answered before they are awake. */
+export interface CatalogueStore {
+	read(upstream: string): Promise<UpstreamLists | undefined>;
+	write(upstream: string, lists: UpstreamLists): Promise<void>;
+}
+
+/** How long a list waits for an upstream that has never been seen, in milliseconds; hosts wait for 10 s and less. */
+const FIRST_WAIT_MS = 5_000;
+
+/** One entry of a list, and whose it is. */
+export interface Offer {
+	readonly upstream: Upstream;
+	/** As the upstream wrote it. */
+	readonly entry: JsonObject;
+}
+
+/** What all upstreams offer together, under names that are unique. */
+export class Catalogue {
+	readonly #upstreams: readonly Upstream[];
+	readonly #store: CatalogueStore;
+	readonly #log: Log;
+	readonly #onChange: (names: readonly ListName[]) => void;
+	readonly #known = new Map<Upstream, UpstreamLists>();
+	/** What is made of `#known`; made anew when that changes. */
+	readonly #merged = new Map<ListName, ReadonlyMap<string, Offer>>();
+	readonly #reading = new Map<Upstream, Promise<void>>();
+	readonly #fresh = new Set<Upstream>();
+	#restored: Promise<void> | undefined;
+
+	/** @param onChange - hears which lists changed after they had been given to a host. */
+	constructor(
+		upstreams: readonly Upstream[],
+		deps: {
+			readonly store: CatalogueStore;
+			readonly log: Log;
+			readonly onChange: (names: readonly ListName[]) => void;
+		},
+	) {
+		this.#upstreams = upstreams;
+		this.#store = deps.store;
+		this.#log = deps.log;
+		this.#onChange = deps.onChange;
+	}
+
+	/** What is known now, for whoever must not wait. */
+	known(upstream: Upstream): UpstreamLists | undefined {
+		return this.#known.get(upstream);
+	}
+
+	/** Reads what an earlier process kept. */
+	restore(): Promise<void> {
+		this.#restored ??= Promise.all(
+			this.#upstreams.map(async (upstream) => {
+				const lists = await this.#store.read(upstream.options.name).catch(() => undefined);
+				if (lists && !this.#known.has(upstream)) this.#learn(upstream, lists);
+			}),
+		).then(() => {});
+		return this.#restored;
+	}
+
+	/**
+	 * One list of all upstreams by the name under which hosts know each entry. What is known is given at once and
+	 * looked at again behind; an upstream that was never seen is waited for, though not long.
+	 */
+	async list(name: ListName): Promise<ReadonlyMap<string, Offer>> {
+		await this.restore();
+		await Promise.all(
+			this.#upstreams.map(async (upstream) => {
+				const reading = this.refresh(upstream);
+				if (this.#known.has(upstream)) return;
+				await new Promise<void>((resolve) => {
+					const cancel = systemClock.after(FIRST_WAIT_MS, resolve);
+					void reading.finally(() => {
+						cancel();
+						resolve();
+					});
+				});
+			}),
+		);
+		return this.#merge(name);
+	}
+
+	/**
+	 * The entry that a host knows by this name.
+	 *
+	 * @throws UPSTREAM_UNAVAILABLE when it is none, and an upstream that may have it has never been seen.
+	 */
+	async find(name: ListName, hostName: string): Promise<Offer | undefined> {
+		await this.restore();
+		const found = this.#merge(name).get(hostName);
+		if (found) return found;
+		const errors: unknown[] = [];
+		for (const upstream of this.#upstreams)
+			if (!this.#fresh.has(upstream)) await this.#read(upstream).catch((error: unknown) => errors.push(error));
+		const offer = this.#merge(name).get(hostName);
+		if (!offer && errors.length > 0) throw new HoldfastError('UPSTREAM_UNAVAILABLE', messageOf(errors[0]));
+		return offer;
+	}
+
+	/** Looks again at what an upstream offers, unless that was done on this connection. Never rejects. */
+	async refresh(upstream: Upstream): Promise<void> {
+		if (this.#fresh.has(upstream)) return;
+		await this.#read(upstream).catch((error: unknown) =>
+			this.#log.warn({ upstream: upstream.options.name, error: messageOf(error) }, 'its lists cannot be read'),
+		);
+	}
+
+	/** Says that an upstream's lists are not what they were. */
+	changed(upstream: Upstream): void {
+		this.#fresh.delete(upstream);
+		void this.refresh(upstream);
+	}
+
+	#read(upstream: Upstream): Promise<void> {
+		let reading = this.#reading.get(upstream);
+		if (!reading) {
+			reading = this.#readNow(upstream).finally(() => this.#reading.delete(upstream));
+			this.#reading.set(upstream, reading);
+		}
+		return reading;
+	}
+
+	async #readNow(upstream: Upstream): Promise<void> {
+		await upstream.connect();
+		const lists = await readLists(upstream);
+		const before = this.#known.get(upstream);
+		this.#learn(upstream, lists);
+		this.#fresh.add(upstream);
+		const changed = (['tools', 'prompts', 'resources', 'resourceTemplates'] as const).filter(
+			(name) => JSON.stringify(before?.[name] ?? []) !== JSON.stringify(lists[name]),
+		);
+		if (changed.length === 0) return;
+		this.#onChange(changed);
+		await this.#store
+			.write(upstream.options.name, lists)
+			.catch((error: unknown) => this.#log.warn({ error: messageOf(error) }, 'the lists cannot be kept'));
+	}
+
+	#learn(upstream: Upstream, lists: UpstreamLists): void {
+		this.#known.set(upstream, lists);
+		this.#merged.clear();
+	}
+
+	#merge(name: ListName): ReadonlyMap<string, Offer> {
+		const made = this.#merged.get(name);
+		if (made) return made;
+		const merged = new Map<string, Offer>();
+		for (const upstream of this.#upstreams)
+			for (const entry of (this.#known.get(upstream) ?? NO_LISTS)[name]) {
+				const own = String(entry[keyOf(name)] ?? '');
+				if (name === 'tools' && upstream.options.tools[own]?.visible === false) continue;
+				const hostName = isNamed(name) ? upstream.options.prefix + own : own;
+				// The first in the order of the configuration wins.
+				if (!merged.has(hostName)) merged.set(hostName, { upstream, entry });
+			}
+		this.#merged.set(name, merged);
+		return merged;
+	}
+}
+
+function isNamed(name: ListName): boolean {
+	return name === 'tools' || name === 'prompts';
+}
+
+function keyOf(name: ListName): string {
+	if (isNamed(name)) return 'name';
+	return name === 'resources' ? 'uri' : 'uriTemplate';
+}

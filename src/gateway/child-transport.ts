@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
+import { HoldfastError, messageOf } from '../errors.ts';
+import { type JSONRPCMessage, ReadBuffer, serializeMessage, type Transport } from '../client/sdk.ts';
+
+/** A command that is an MCP server on its stdin and stdout. */
+export interface ChildCommand {
+	readonly command: string;
+	readonly args: readonly string[];
+	/** The whole environment of the process. */
+	readonly env: Readonly<Record<string, string>>;
+	/** Default: the folder of this process. */
+	readonly cwd?: string;
+}
+
+/** Largest message that is read from a child, in bytes; a longer one ends the connection. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+/** How long a child has to end by itself once its stdin is closed, and again after SIGTERM. */
+const END_GRACE_MS = 2_000;
+
+/**
+ * Leads the process group in which the child runs. Its file 3 is a pipe from this process, so that it learns
+ * of this process's death, whatever killed it, and takes the whole group along. It leaves stdin and stdout to
+ * the child, so no message passes through it.
+ */
+const GUARD = `
+exec 4<&0
+"$@" <&4 3<&- 4<&- &
+child=$!
+exec <&- >&- 2>&- 4<&-
+(
+	trap '' TERM
+	read -r _ <&3
+	sleep ${END_GRACE_MS / 1_000}
+	kill -TERM 0
+	sleep ${END_GRACE_MS / 1_000}
+	kill -KILL 0
+) &
+trap '' TERM
+wait "$child"
+exit $?
+`;
+
+/**
+ * A child process as an MCP transport: messages one a line. The child leads no life of its own: it and
+ * whatever it started are gone soon after the transport is closed or this process has ended.
+ */
+export class ChildTransport implements Transport {
+	onmessage?: NonNullable<Transport['onmessage']>;
+	onclose?: NonNullable<Transport['onclose']>;
+	onerror?: NonNullable<Transport['onerror']>;
+	/** By its having this member the SDK knows a process, which may be too old to answer what it does not know. */
+	readonly stderr = null;
+	readonly #command: ChildCommand;
+	readonly #onStderr: (text: string) => void;
+	readonly #buffer = new ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES });
+	#child: ChildProcess | undefined;
+	#isClosed = false;
+	#ended: Promise<void> | undefined;
+
+	/** @param onStderr - takes what the child writes to its stderr. */
+	constructor(command: ChildCommand, onStderr: (text: string) => void) {
+		this.#command = command;
+		this.#onStderr = onStderr;
+	}
+
+	get pid(): number | null {
+		return this.#child?.pid ?? null;
+	}
+
+	/** @throws UPSTREAM_UNAVAILABLE when the command cannot be started. */
+	async start(): Promise<void> {
+		const { command, args, env, cwd } = this.#command;
+		const isPosix = process.platform !== 'win32';
+		const guarded = isPosix ? ['/bin/sh', '-c', GUARD, 'holdfast', command, ...args] : [command, ...args];
+		const [program = command, ...programArgs] = guarded;
+		const child = spawn(program, programArgs, {
+			env: { ...env },
+			...(cwd !== undefined && { cwd }),
+			stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+			detached: isPosix,
+			windowsHide: true,
+		});
+		this.#child = child;
+		this.#ended = new Promise((resolve) => child.once('exit', () => resolve()));
+		await new Promise<void>((resolve, reject) => {
+			child.once('spawn', resolve);
+			child.once('error', (error) =>
+				reject(
+					new HoldfastError('UPSTREAM_UNAVAILABLE', `"${command}" cannot be started: ${messageOf(error)}`),
+				),
+			);
+		});
+		child.stdout?.on('data', (chunk: Buffer) => this.#read(chunk));
+		child.stdout?.once('end', () => this.#closed());
+		child.stderr?.setEncoding('utf8').on('data', this.#onStderr);
+		child.once('exit', () => this.#closed());
+		// A child that has gone breaks its pipes; its end is told by `close`.
+		for (const pipe of [child.stdin, child.stdout, child.stderr, child.stdio[3]]) pipe?.on('error', () => {});
+	}
+
+	send(message: JSONRPCMessage): Promise<void> {
+		const stdin = this.#child?.stdin;
+		if (!stdin || this.#isClosed) return Promise.reject(new Error('The process has ended'));
+		return new Promise((resolve, reject) => {
+			stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+		});
+	}
+
+	/** Ends the child and whatever it started; resolves when they are gone. */
+	async close(): Promise<void> {
+		this.#closed();
+		await this.#ended;
+	}
+
+	#read(chunk: Buffer): void {
+		try {
+			this.#buffer.append(chunk);
+			for (;;) {
+				const message = this.#next();
+				if (message === null) return;
+				this.onmessage?.(message);
+			}
+		} catch (error) {
+			this.onerror?.(new Error(messageOf(error), { cause: error }));
+			this.#closed();
+		}
+	}
+
+	/** The next message; lines that are none, such as a program's greeting, are reported and passed over. */
+	#next(): JSONRPCMessage | null {
+		for (;;) {
+			try {
+				return this.#buffer.readMessage();
+			} catch (error) {
+				this.onerror?.(new Error(messageOf(error), { cause: error }));
+			}
+		}
+	}
+
+	#closed(): void {
+		if (this.#isClosed) return;
+		this.#isClosed = true;
+		this.#buffer.clear();
+		const child = this.#child;
+		child?.stdin?.end();
+		// The guard now takes the group along.
+		(child?.stdio[3] as Writable | null | undefined)?.destroy();
+		child?.stdout?.destroy();
+		// Without a guard there is at least the child itself.
+		if (process.platform === 'win32') setTimeout(() => child?.kill(), END_GRACE_MS).unref();
+		this.onclose?.();
+	}
+}

@@ -1,0 +1,120 @@
+import type { TaskRecord } from '../backend/record.ts';
+import { durationText } from '../engine/progress.ts';
+import { isHoldfastError } from '../errors.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isTerminal } from '../protocol/status.ts';
+import type { InputResponse } from '../protocol/task.ts';
+import type { CallToolResult, ServerContext } from '../server/sdk.ts';
+import type { Tasks } from '../server/tasks.ts';
+import type { HandOver } from '../server/tool-options.ts';
+
+const TASK_ID = { type: 'string', description: 'The task_id that the first answer gave.' };
+
+/** The tools with which a model follows a call that its host could not wait for. */
+export const FALLBACK_TOOLS: readonly JsonObject[] = [
+	{
+		name: 'await_task',
+		title: 'Wait for a running tool call',
+		description:
+			'Waits for the result of a tool call that is still running, and returns it. Call it with the task_id that the tool call answered with; call it again when it says that the call is still running.',
+		inputSchema: { type: 'object', properties: { task_id: TASK_ID }, required: ['task_id'] },
+		annotations: { readOnlyHint: true, openWorldHint: false },
+	},
+	{
+		name: 'answer_task',
+		title: 'Answer a question of a running tool call',
+		description:
+			'Answers the question that a running tool call has. Ask the user first; never invent an answer. Then waits for the result like await_task.',
+		inputSchema: {
+			type: 'object',
+			properties: {
+				task_id: TASK_ID,
+				key: { type: 'string', description: 'The key of the question; may be left out when there is one.' },
+				action: { type: 'string', enum: ['accept', 'decline', 'cancel'], description: 'Default: accept.' },
+				content: { type: 'object', description: "The values that the question's schema asks for." },
+			},
+			required: ['task_id'],
+		},
+		annotations: { readOnlyHint: false, idempotentHint: true, openWorldHint: false },
+	},
+	{
+		name: 'cancel_task',
+		title: 'Stop a running tool call',
+		description: 'Stops a tool call that is still running.',
+		inputSchema: { type: 'object', properties: { task_id: TASK_ID }, required: ['task_id'] },
+		annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+	},
+];
+
+/** Answers a call of one of the fallback tools; undefined when it is none. */
+export async function callFallbackTool(
+	tasks: Tasks,
+	name: string,
+	args: JsonObject,
+	ctx: ServerContext,
+	handOver: HandOver,
+): Promise<CallToolResult | undefined> {
+	if (!FALLBACK_TOOLS.some((tool) => tool['name'] === name)) return undefined;
+	const taskId = args['task_id'];
+	if (typeof taskId !== 'string') return text('task_id must be the string that the first answer gave.', true);
+	try {
+		if (name === 'cancel_task') {
+			await tasks.cancel(taskId, ctx);
+			return text('The tool call is being stopped.');
+		}
+		if (name === 'answer_task') {
+			const problem = await answer(tasks, taskId, args, ctx);
+			if (problem !== undefined) return text(problem, true);
+		}
+		return await tasks.wait(taskId, ctx, { handOver });
+	} catch (error) {
+		if (!isHoldfastError(error, 'TASK_NOT_FOUND')) throw error;
+		return text('There is no such task: the task_id is wrong, or its result was kept long enough and is gone.', true);
+	}
+}
+
+/** What is wrong with an answer; undefined when it was taken. */
+async function answer(
+	tasks: Tasks,
+	taskId: string,
+	args: JsonObject,
+	ctx: ServerContext,
+): Promise<string | undefined> {
+	const open = Object.keys((await tasks.get(taskId, ctx)).openInputs);
+	const key = args['key'] ?? (open.length === 1 ? open[0] : undefined);
+	if (open.length === 0) return undefined;
+	if (typeof key !== 'string' || !open.includes(key))
+		return `key must be one of the open questions: ${open.join(', ')}`;
+	const { action = 'accept', content } = args;
+	const response = { action, ...(isJsonObject(content) && action === 'accept' && { content }) };
+	await tasks.update(taskId, { [key]: response as InputResponse }, ctx);
+	return undefined;
+}
+
+/** What a model is told when its host waits no longer: what runs, since when, and what to do. */
+export function handOverText(record: TaskRecord, nowMs: number): CallToolResult {
+	const { taskId, tool, statusMessage, openInputs } = record;
+	const questions = Object.entries(openInputs);
+	const since = durationText(nowMs - record.createdAtMs);
+	const head =
+		questions.length > 0
+			? `"${tool}" has been running for ${since} and has a question, without whose answer it does not go on.`
+			: `"${tool}" is still running, since ${since} ago. This is not an error, and nothing was lost.`;
+	const lines = [
+		head,
+		`task_id: ${taskId}`,
+		...(statusMessage !== null && questions.length === 0 ? [`Status: ${statusMessage}`] : []),
+		...questions.map(([key, { request }]) => `Question ${key}: ${JSON.stringify(request.params ?? {})}`),
+		questions.length > 0
+			? 'Ask the user, then call answer_task with the task_id, the key and the content. Do not invent an answer, and do not start the tool again.'
+			: 'Call await_task with this task_id to get the result. Do not start the tool again: that would do the work twice. cancel_task stops it.',
+	];
+	return {
+		content: [{ type: 'text', text: lines.join('\n') }],
+		_meta: { 'holdfast/task': { taskId, status: isTerminal(record.status) ? 'ended' : record.status } },
+	};
+}
+
+function text(words: string, isError = false): CallToolResult {
+	return { content: [{ type: 'text', text: words }], ...(isError && { isError }) };
+}

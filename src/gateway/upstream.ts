@@ -1,0 +1,160 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+import { Client, ProtocolError, SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '../client/sdk.ts';
+import { systemClock } from '../client/clock.ts';
+import { TaskClient } from '../client/task-client.ts';
+import type { Log } from '../engine/options.ts';
+import { HoldfastError, messageOf } from '../errors.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { WIRE_CODES } from '../protocol/names.ts';
+import type { InputRequest, InputResponse } from '../protocol/task.ts';
+import { CallScopes } from './call-scope.ts';
+import { ChildTransport } from './child-transport.ts';
+import { upstreamFetch } from './upstream-fetch.ts';
+import type { UpstreamOptions } from './upstream-options.ts';
+
+/** First and longest pause between two attempts to start an upstream that fails, in milliseconds. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** How long a call waits for the next attempt instead of being refused, in milliseconds. */
+const PATIENCE_MS = 2_000;
+
+/** How long a connection must have lived for its end not to count as a failed start, in milliseconds. */
+const STABLE_MS = 10_000;
+
+/** What an upstream is told about the gateway. */
+const SELF = { name: 'holdfast-gateway', version: '1' };
+
+/** One server behind the gateway: connected when it is first needed, and again when it has gone. */
+export class Upstream {
+	readonly options: UpstreamOptions;
+	/** Makes and drives calls, over whatever connection there is at the moment. */
+	readonly tasks: TaskClient;
+	readonly client: Client;
+	/** The calls that it works on. */
+	readonly scopes = new CallScopes();
+	/** Keeps the number of calls in flight within bounds. */
+	readonly limit: LimitFunction;
+	readonly #log: Log;
+	#connecting: Promise<void> | undefined;
+	#connectedAtMs: number | undefined;
+	#failures = 0;
+	#retryAtMs = 0;
+	#lastError = '';
+	#isClosed = false;
+
+	constructor(options: UpstreamOptions, log: Log) {
+		this.options = options;
+		this.limit = pLimit(options.maxConcurrentCalls);
+		this.#log = log;
+		this.client = new Client(SELF, {
+			capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} },
+			versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(5_000, options.startTimeoutMs) } },
+		});
+		for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list'] as const)
+			this.client.setRequestHandler(method, async (request) => {
+				const answer = await this.#ask({ method, params: request.params } as InputRequest);
+				return answer as never;
+			});
+		this.client.onclose = () => this.#disconnected();
+		this.tasks = new TaskClient(this.client, {
+			server: options.name,
+			applyDefaults: false,
+			onInput: async (request, { taskId, key }) => (await this.scopes.ofTask(taskId)).ask(request, key),
+			onProblem: (error) => log.warn({ upstream: options.name, error: messageOf(error) }, 'an upstream is in trouble'),
+		});
+	}
+
+	/** Whether there is a connection now. */
+	get isConnected(): boolean {
+		return this.#connectedAtMs !== undefined;
+	}
+
+	/**
+	 * Connects, if need be. Attempts that fail are spaced out ever more, up to 30 s.
+	 *
+	 * @throws UPSTREAM_UNAVAILABLE with the reason, and when the next attempt is due.
+	 */
+	connect(): Promise<void> {
+		if (this.#isClosed) throw new HoldfastError('CLOSED', 'The gateway is closed');
+		if (this.isConnected) return Promise.resolve();
+		this.#connecting ??= this.#connect().finally(() => {
+			this.#connecting = undefined;
+		});
+		return this.#connecting;
+	}
+
+	/** Ends the connection, and a child process with everything that it started. */
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		this.tasks.close();
+		await this.#connecting?.catch(() => {});
+		await this.client.close().catch(() => {});
+	}
+
+	async #connect(): Promise<void> {
+		const { name, startTimeoutMs } = this.options;
+		const waitMs = this.#retryAtMs - systemClock.nowMs();
+		if (waitMs > PATIENCE_MS)
+			throw new HoldfastError(
+				'UPSTREAM_UNAVAILABLE',
+				`The server "${name}" is not available: ${this.#lastError}. The next attempt is due in ${Math.ceil(waitMs / 1_000)} s`,
+			);
+		if (waitMs > 0) await new Promise<void>((resolve) => systemClock.after(waitMs, resolve));
+		let transport: Transport | undefined;
+		let cancelTimer = (): void => {};
+		try {
+			transport = await this.#transport();
+			const late = new Promise<never>((_resolve, reject) => {
+				cancelTimer = systemClock.after(startTimeoutMs, () =>
+					reject(new Error(`it did not answer the handshake within ${startTimeoutMs} ms`)),
+				);
+			});
+			await Promise.race([this.client.connect(transport, { timeout: startTimeoutMs }), late]);
+			this.#connectedAtMs = systemClock.nowMs();
+			this.#log.info({ upstream: name, protocolVersion: this.client.getNegotiatedProtocolVersion() }, 'connected');
+		} catch (error) {
+			await transport?.close().catch(() => {});
+			this.#failed(messageOf(error));
+			throw new HoldfastError('UPSTREAM_UNAVAILABLE', `The server "${name}" is not available: ${messageOf(error)}`, {
+				cause: error,
+			});
+		} finally {
+			cancelTimer();
+		}
+	}
+
+	async #transport(): Promise<Transport> {
+		const { name, target } = this.options;
+		if (target.kind === 'command')
+			return new ChildTransport(target, (text) => this.#log.info({ upstream: name }, text.trimEnd()));
+		const options = { fetch: await upstreamFetch(), requestInit: { headers: { ...target.headers } } };
+		return target.kind === 'http'
+			? new StreamableHTTPClientTransport(new URL(target.url), options)
+			: new SSEClientTransport(new URL(target.url), options);
+	}
+
+	#disconnected(): void {
+		const sinceMs = this.#connectedAtMs;
+		this.#connectedAtMs = undefined;
+		if (sinceMs === undefined || this.#isClosed) return;
+		this.#log.warn({ upstream: this.options.name }, 'the connection ended');
+		if (systemClock.nowMs() - sinceMs < STABLE_MS) this.#failed('it ended soon after it was started');
+		else this.#failures = 0;
+		// Tasks of the upstream are still waited for, and calls will come.
+		if (this.tasks.watching > 0) this.connect().catch(() => {});
+	}
+
+	#failed(reason: string): void {
+		this.#lastError = reason;
+		this.#retryAtMs = systemClock.nowMs() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
+		this.#failures += 1;
+	}
+
+	async #ask(request: InputRequest): Promise<InputResponse | JsonObject> {
+		const scope = this.scopes.current();
+		if (scope) return scope.ask(request, undefined);
+		if (request.method === 'roots/list') return { roots: [] };
+		throw new ProtocolError(WIRE_CODES.invalidRequest, 'No call is open that this question could belong to');
+	}
+}
