@@ -26,6 +26,8 @@ export const ERROR_CODES = {
 	DETACHED: 'this execution stopped watching; the task lives on and can be resumed by its reference',
 	INVALID_REFERENCE: 'the text is not a task reference of holdfast, or one of another server',
 	UPSTREAM_UNAVAILABLE: 'a server behind the gateway cannot be started or reached',
+	INVALID_CONFIG:
+		'the configuration of the gateway is wrong; the message has the line and the reason of each fault',
 	JOURNAL_NEWER: 'the journal was written by a newer version of holdfast',
 	JOURNAL_UNUSABLE: 'the journal cannot be opened or is not a holdfast journal',
 } as const;

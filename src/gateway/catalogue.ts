@@ -17,6 +17,8 @@ const FIRST_WAIT_MS = 5_000;
 /** One entry of a list, and whose it is. */
 export interface Offer {
 	readonly upstream: Upstream;
+	/** The upstream's own name of it. */
+	readonly name: string;
 	/** As the upstream wrote it. */
 	readonly entry: JsonObject;
 }
@@ -98,7 +100,8 @@ export class Catalogue {
 		if (found) return found;
 		const errors: unknown[] = [];
 		for (const upstream of this.#upstreams)
-			if (!this.#fresh.has(upstream)) await this.#read(upstream).catch((error: unknown) => errors.push(error));
+			if (!this.#fresh.has(upstream))
+				await this.#read(upstream).catch((error: unknown) => errors.push(error));
 		const offer = this.#merge(name).get(hostName);
 		if (!offer && errors.length > 0) throw new HoldfastError('UPSTREAM_UNAVAILABLE', messageOf(errors[0]));
 		return offer;
@@ -108,7 +111,10 @@ export class Catalogue {
 	async refresh(upstream: Upstream): Promise<void> {
 		if (this.#fresh.has(upstream)) return;
 		await this.#read(upstream).catch((error: unknown) =>
-			this.#log.warn({ upstream: upstream.options.name, error: messageOf(error) }, 'its lists cannot be read'),
+			this.#log.warn(
+				{ upstream: upstream.options.name, error: messageOf(error) },
+				'its lists cannot be read',
+			),
 		);
 	}
 
@@ -154,11 +160,12 @@ export class Catalogue {
 		const merged = new Map<string, Offer>();
 		for (const upstream of this.#upstreams)
 			for (const entry of (this.#known.get(upstream) ?? NO_LISTS)[name]) {
-				const own = String(entry[keyOf(name)] ?? '');
+				const own = entry[keyOf(name)];
+				if (typeof own !== 'string') continue;
 				if (name === 'tools' && upstream.options.tools[own]?.visible === false) continue;
 				const hostName = isNamed(name) ? upstream.options.prefix + own : own;
 				// The first in the order of the configuration wins.
-				if (!merged.has(hostName)) merged.set(hostName, { upstream, entry });
+				if (!merged.has(hostName)) merged.set(hostName, { upstream, name: own, entry });
 			}
 		this.#merged.set(name, merged);
 		return merged;

@@ -3,7 +3,7 @@ import { systemClock } from '../client/clock.ts';
 import { type Log, SILENT } from '../engine/options.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { Catalogue, type CatalogueStore } from './catalogue.ts';
-import { type HostBudgets, UNKNOWN_HOST_BUDGET_MS } from './host-budget.ts';
+import type { BudgetOverrides } from './host-budget.ts';
 import { buildHostServer } from './host-server.ts';
 import { Upstream } from './upstream.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
@@ -15,8 +15,8 @@ export interface GatewayOptions {
 	readonly upstreams: readonly UpstreamOptions[];
 	/** Where the lists of the upstreams are kept between two starts. */
 	readonly catalogue: CatalogueStore;
-	/** How long hosts wait. Default: 45 s for every host. */
-	readonly budgets?: HostBudgets;
+	/** How long hosts wait, where the operator knows better than the table. */
+	readonly budgets: BudgetOverrides;
 	/** Default: nowhere. */
 	readonly log?: Log;
 }
@@ -37,7 +37,7 @@ export class Gateway {
 		});
 		const deps = {
 			catalogue,
-			budgets: options.budgets ?? (() => UNKNOWN_HOST_BUDGET_MS),
+			budgets: options.budgets,
 			name: 'holdfast-gateway',
 			version: '1',
 			nowMs: () => systemClock.nowMs(),

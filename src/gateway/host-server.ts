@@ -8,7 +8,7 @@ import type { Tasks } from '../server/tasks.ts';
 import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
-import type { HostBudgets } from './host-budget.ts';
+import { type BudgetOverrides, budgetMs } from './host-budget.ts';
 import { hostFacts } from './host-facts.ts';
 import type { ListName } from './upstream-lists.ts';
 import { callUpstream } from './upstream-call.ts';
@@ -16,7 +16,7 @@ import { callUpstream } from './upstream-call.ts';
 /** What every server towards a host is built from. */
 export interface HostServerDeps {
 	readonly catalogue: Catalogue;
-	readonly budgets: HostBudgets;
+	readonly budgets: BudgetOverrides;
 	readonly name: string;
 	readonly version: string;
 	readonly nowMs: () => number;
@@ -65,7 +65,7 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 				callUpstream(
 					{
 						upstream: offer.upstream,
-						tool: String(offer.entry['name']),
+						tool: offer.name,
 						arguments: given,
 						meta: task.prepared.meta,
 						repeatable: isRepeatable(offer),
@@ -82,7 +82,7 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 
 /** How a tool of an upstream behaves as a task of the gateway. */
 function toolOptions(offer: Offer, handOver: HandOver): TaskToolOptions<JsonObject, { meta: JsonObject }> {
-	const { syncWindowMs } = offer.upstream.options.tools[String(offer.entry['name'])] ?? {};
+	const { syncWindowMs } = offer.upstream.options.tools[offer.name] ?? {};
 	return {
 		handOver,
 		...(syncWindowMs !== undefined && { syncWindowMs }),
@@ -94,8 +94,8 @@ function toolOptions(offer: Offer, handOver: HandOver): TaskToolOptions<JsonObje
 }
 
 /** Whether a tool may be called a second time, as the operator or the upstream says. */
-export function isRepeatable({ upstream, entry }: Offer): boolean {
-	const said = upstream.options.tools[String(entry['name'])]?.idempotent;
+export function isRepeatable({ upstream, name, entry }: Offer): boolean {
+	const said = upstream.options.tools[name]?.idempotent;
 	if (said !== undefined) return said;
 	const hints = entry['annotations'];
 	return isJsonObject(hints) && (hints['idempotentHint'] === true || hints['readOnlyHint'] === true);
@@ -117,7 +117,11 @@ function handOverTo({ budgets, nowMs }: HostServerDeps, mcp: McpServer): HandOve
 	return {
 		budgetMs: (ctx) => {
 			const meta: unknown = ctx.mcpReq._meta;
-			return budgets(hostFacts(mcp, ctx), isJsonObject(meta) && meta['progressToken'] !== undefined);
+			return budgetMs(
+				hostFacts(mcp, ctx),
+				isJsonObject(meta) && meta['progressToken'] !== undefined,
+				budgets,
+			);
 		},
 		// What such a host cannot ask its user in a form, the model can ask in words, and answer with answer_task.
 		inputs: (_ctx, declared): InputCapabilities => ({ ...declared, form: true, url: true }),

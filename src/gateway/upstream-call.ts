@@ -75,7 +75,11 @@ function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise
 				signal: task.signal,
 				timeout: MAX_TIMER_MS,
 				onprogress: ({ progress, total, message }) =>
-					task.progress({ progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }),
+					task.progress({
+						progress,
+						...(total !== undefined && { total }),
+						...(message !== undefined && { message }),
+					}),
 			}),
 		);
 	});
@@ -119,7 +123,10 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 		});
 }
 
-function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
+function outcomeUnknown(
+	{ upstream, tool }: UpstreamCall,
+	reason = 'the gateway was restarted while it ran',
+): TaskFailure {
 	return new TaskFailure(
 		WIRE_CODES.internalError,
 		`The outcome of ${tool} on the server "${upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
@@ -129,7 +136,8 @@ function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway 
 /** What a call that went wrong ends with: the upstream's own error, or the truth about what is known. */
 function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof TaskFailure) return error;
-	if (error instanceof ProtocolError) return new TaskFailure(error.code, error.message, error.data as JsonValue);
+	if (error instanceof ProtocolError)
+		return new TaskFailure(error.code, error.message, error.data as JsonValue);
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
 	if (isHoldfastError(error, 'TASK_NOT_FOUND') || isHoldfastError(error, 'TASK_EXPIRED'))
 		return outcomeUnknown(call, `it lost its task (${messageOf(error)})`);

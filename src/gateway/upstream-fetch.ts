@@ -12,7 +12,7 @@ export function upstreamFetch(): Promise<FetchLike> {
 		const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 		// The two kinds of Request and Response differ in their types only.
 		const send = (url: string | URL, init?: RequestInit): Promise<Response> =>
-			fetch(url, { ...init, dispatcher } as never) as unknown as Promise<Response>;
+			fetch(url, { ...init, dispatcher } as never);
 		return taskFetch(send);
 	});
 	return shared;

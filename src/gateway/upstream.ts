@@ -1,10 +1,15 @@
 import pLimit, { type LimitFunction } from 'p-limit';
-import { Client, ProtocolError, SSEClientTransport, StreamableHTTPClientTransport, type Transport } from '../client/sdk.ts';
+import {
+	Client,
+	ProtocolError,
+	SSEClientTransport,
+	StreamableHTTPClientTransport,
+	type Transport,
+} from '../client/sdk.ts';
 import { systemClock } from '../client/clock.ts';
 import { TaskClient } from '../client/task-client.ts';
 import type { Log } from '../engine/options.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
-import type { JsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import { CallScopes } from './call-scope.ts';
@@ -61,7 +66,8 @@ export class Upstream {
 			server: options.name,
 			applyDefaults: false,
 			onInput: async (request, { taskId, key }) => (await this.scopes.ofTask(taskId)).ask(request, key),
-			onProblem: (error) => log.warn({ upstream: options.name, error: messageOf(error) }, 'an upstream is in trouble'),
+			onProblem: (error) =>
+				log.warn({ upstream: options.name, error: messageOf(error) }, 'an upstream is in trouble'),
 		});
 	}
 
@@ -112,13 +118,20 @@ export class Upstream {
 			});
 			await Promise.race([this.client.connect(transport, { timeout: startTimeoutMs }), late]);
 			this.#connectedAtMs = systemClock.nowMs();
-			this.#log.info({ upstream: name, protocolVersion: this.client.getNegotiatedProtocolVersion() }, 'connected');
+			this.#log.info(
+				{ upstream: name, protocolVersion: this.client.getNegotiatedProtocolVersion() },
+				'connected',
+			);
 		} catch (error) {
 			await transport?.close().catch(() => {});
 			this.#failed(messageOf(error));
-			throw new HoldfastError('UPSTREAM_UNAVAILABLE', `The server "${name}" is not available: ${messageOf(error)}`, {
-				cause: error,
-			});
+			throw new HoldfastError(
+				'UPSTREAM_UNAVAILABLE',
+				`The server "${name}" is not available: ${messageOf(error)}`,
+				{
+					cause: error,
+				},
+			);
 		} finally {
 			cancelTimer();
 		}
@@ -151,7 +164,7 @@ export class Upstream {
 		this.#failures += 1;
 	}
 
-	async #ask(request: InputRequest): Promise<InputResponse | JsonObject> {
+	async #ask(request: InputRequest): Promise<InputResponse> {
 		const scope = this.scopes.current();
 		if (scope) return scope.ask(request, undefined);
 		if (request.method === 'roots/list') return { roots: [] };

@@ -38,8 +38,7 @@ export async function hold<Args>(
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {
 		const budgetMs = handOver?.budgetMs(ctx) ?? null;
-		const leftMs =
-			budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
+		const leftMs = budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
 		const record = await call.until(isDecided, leftMs, ctx.mcpReq.signal);
 		if (!record && handOver && !ctx.mcpReq.signal.aborted) return handOver.answer(await call.keep(), ctx);
 		if (!record) {
@@ -47,7 +46,9 @@ export async function hold<Args>(
 			return { content: [], isError: true };
 		}
 		if (isTerminal(record.status)) return endedAnswer(site, record);
-		const isAskable = Object.values(record.openInputs).every(({ request }) => canAsk(declaredInputs(ctx), request));
+		const isAskable = Object.values(record.openInputs).every(({ request }) =>
+			canAsk(declaredInputs(ctx), request),
+		);
 		return handOver && !isAskable ? handOver.answer(record, ctx) : ask(record);
 	} finally {
 		notes.end();
