@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_DB, type Ending, markTaskIds, wholeNumber, withVerbose } from './arguments.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
 import type { ServeOptions } from './serve.ts';
 import { addTasksCommand } from './tasks.ts';
 import { plain } from './terminal.ts';
+import { version } from './version.ts';
 
 const EXIT_HELP = `
 Exit codes:
@@ -90,9 +90,4 @@ function addDemoCommand(program: Command, end: Ending): void {
 			const { demo } = await import('./demo.ts');
 			end(await demo());
 		});
-}
-
-function version(): string {
-	const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-	return String(Reflect.get(manifest as object, 'version'));
 }

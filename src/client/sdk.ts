@@ -2,7 +2,8 @@
 export {
 	type CallToolRequestOptions,
 	type CallToolResult,
-	type Client,
+	Client,
+	type ElicitResult,
 	type FetchLike,
 	type JSONRPCMessage,
 	type McpSubscription,
@@ -10,8 +11,11 @@ export {
 	SdkError,
 	SdkErrorCode,
 	SdkHttpError,
+	StreamableHTTPClientTransport,
 	type SubscriptionFilter,
+	type Tool,
 	type Transport,
 	type TransportSendOptions,
 	UnauthorizedError,
 } from '@modelcontextprotocol/client';
+export { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
