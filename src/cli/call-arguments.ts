@@ -9,7 +9,10 @@ export interface NamedArgument {
 }
 
 /** A parser for `--arg`. */
-export function namedArgument(given: string, before: readonly NamedArgument[] = []): readonly NamedArgument[] {
+export function namedArgument(
+	given: string,
+	before: readonly NamedArgument[] = [],
+): readonly NamedArgument[] {
 	const at = given.indexOf('=');
 	if (at < 1) throw new UsageError(`--arg ${given}: it must be name=value.`);
 	return [...before, { name: given.slice(0, at), value: given.slice(at + 1) }];
@@ -26,7 +29,9 @@ export async function readJsonArguments(given: string): Promise<JsonObject> {
 	}
 	if (isJsonObject(value)) return value;
 	const where = given === '-' ? 'what stdin has' : given;
-	throw new UsageError(`--json-args: it must be a JSON object such as '{"month": "July"}', not ${where || 'nothing'}.`);
+	throw new UsageError(
+		`--json-args: it must be a JSON object such as '{"month": "July"}', not ${where || 'nothing'}.`,
+	);
 }
 
 /**
@@ -42,7 +47,14 @@ export function convertArguments(given: readonly NamedArgument[], inputSchema: u
 	return Object.fromEntries(
 		Array.from(byName, ([name, values]) => {
 			const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
-			return [name, convertAll(name, values.map(({ value }) => value), isJsonObject(schema) ? schema : {})];
+			return [
+				name,
+				convertAll(
+					name,
+					values.map(({ value }) => value),
+					isJsonObject(schema) ? schema : {},
+				),
+			];
 		}),
 	);
 }
@@ -57,7 +69,8 @@ function convertAll(name: string, values: readonly string[], schema: JsonObject)
 		return values.map((value) => convert(name, value, items));
 	}
 	if (values.length === 1) return convert(name, first, schema);
-	if (types.length > 0) throw new UsageError(`--arg ${name} is given ${values.length} times, and the tool takes one.`);
+	if (types.length > 0)
+		throw new UsageError(`--arg ${name} is given ${values.length} times, and the tool takes one.`);
 	return values.map((value) => convert(name, value, schema));
 }
 
@@ -65,10 +78,13 @@ function convert(name: string, value: string, schema: JsonObject): JsonValue {
 	const types = typesOf(schema);
 	const json = parsed(value);
 	// Only where the tool takes no text: "007" is a text that looks like a number.
-	if (types.includes('string')) return types.some((type) => type !== 'string' && isOf(type, json)) ? (json ?? null) : value;
+	if (types.includes('string'))
+		return types.some((type) => type !== 'string' && isOf(type, json)) ? (json ?? null) : value;
 	if (types.length === 0) return json === undefined ? value : json;
 	if (json !== undefined && types.some((type) => isOf(type, json))) return json;
-	throw new UsageError(`--arg ${name}=${value}: the tool wants ${types.map((type) => TYPE_WORDS[type] ?? type).join(' or ')}.`);
+	throw new UsageError(
+		`--arg ${name}=${value}: the tool wants ${types.map((type) => TYPE_WORDS[type] ?? type).join(' or ')}.`,
+	);
 }
 
 function typesOf(schema: JsonObject): readonly string[] {

@@ -13,7 +13,12 @@ export type CallEnding =
 	/** The tool's result, also one that says `isError`. */
 	| { readonly status: 'completed'; readonly result: JsonObject }
 	/** A JSON-RPC error; the code is null where the server gave none. */
-	| { readonly status: 'failed'; readonly code: number | null; readonly message: string; readonly data: JsonValue }
+	| {
+			readonly status: 'failed';
+			readonly code: number | null;
+			readonly message: string;
+			readonly data: JsonValue;
+	  }
 	| { readonly status: 'cancelled'; readonly message: string }
 	/** What became of it is unknown. */
 	| { readonly status: 'lost'; readonly message: string }
@@ -86,7 +91,11 @@ export function endedCallJson({ ending, ...call }: EndedCall): JsonObject {
 		case 'failed':
 			return { ...common, error: { code: ending.code, message: ending.message, data: ending.data } };
 		case 'detached':
-			return { ...common, reason: ending.reason, inputRequests: ending.inputRequests as unknown as JsonObject };
+			return {
+				...common,
+				reason: ending.reason,
+				inputRequests: ending.inputRequests as unknown as JsonObject,
+			};
 		default:
 			return { ...common, message: ending.message };
 	}

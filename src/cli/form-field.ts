@@ -132,6 +132,8 @@ function checkOf(schema: JsonObject, isRequired: boolean, options: readonly Fiel
 		const result = checked?.safeParse(value);
 		if (!result || result.success) return undefined;
 		const isMisfit = options.length > 0 && !Array.isArray(value);
-		return isMisfit ? 'Choose one of the options.' : result.error.issues.map(({ message }) => message).join('; ');
+		return isMisfit
+			? 'Choose one of the options.'
+			: result.error.issues.map(({ message }) => message).join('; ');
 	};
 }

@@ -70,13 +70,23 @@ export class Person {
 		const { PromptLeft } = await import('./prompts.ts');
 		const { canLeave } = this.#controls;
 		const choices: Choice<Wish>[] = [
-			...(canLeave ? [{ value: 'leave' as const, label: 'Leave it running', hint: 'come back with holdfast resume' }] : []),
-			{ value: 'cancel', label: canLeave ? 'Cancel it' : 'Cancel the call', hint: canLeave ? '' : 'it is no task: it cannot be left' },
+			...(canLeave
+				? [{ value: 'leave' as const, label: 'Leave it running', hint: 'come back with holdfast resume' }]
+				: []),
+			{
+				value: 'cancel',
+				label: canLeave ? 'Cancel it' : 'Cancel the call',
+				hint: canLeave ? '' : 'it is no task: it cannot be left',
+			},
 			...(isQuestion ? [{ value: 'decline' as const, label: 'Decline the question' }] : []),
 			{ value: 'stay', label: isQuestion ? 'Back to the question' : 'Keep waiting' },
 		];
 		try {
-			return await prompts.choose('Cancel it or leave it running? (Ctrl-C again leaves)', choices, choices[0]?.value);
+			return await prompts.choose(
+				'Cancel it or leave it running? (Ctrl-C again leaves)',
+				choices,
+				choices[0]?.value,
+			);
 		} catch (error) {
 			if (error instanceof PromptLeft) return canLeave ? 'leave' : 'cancel';
 			throw error;

@@ -36,11 +36,14 @@ export function readProgress(words: string, elapsedMs: number): ProgressView {
 
 /** The same for the numbers of a progress notification. */
 export function progressOf(
-	{ progress, total, message }: { progress: number; total?: number | undefined; message?: string | undefined },
+	{
+		progress,
+		total,
+		message,
+	}: { progress: number; total?: number | undefined; message?: string | undefined },
 	elapsedMs: number,
 ): ProgressView {
-	const fraction =
-		total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined;
+	const fraction = total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined;
 	const words = message ?? (total === undefined ? `${progress} done` : `${progress} of ${total}`);
 	return { fraction, message: words, left: estimate(fraction, elapsedMs) };
 }

@@ -89,7 +89,9 @@ async function askField(
 	before: JsonValue | undefined,
 ): Promise<JsonValue | undefined> {
 	const { label, kind, options, isRequired, check } = field;
-	const leftOut: Choice<JsonValue | undefined>[] = isRequired ? [] : [{ value: undefined, label: '(leave it out)' }];
+	const leftOut: Choice<JsonValue | undefined>[] = isRequired
+		? []
+		: [{ value: undefined, label: '(leave it out)' }];
 	switch (kind) {
 		case 'yes-no': {
 			const answers = [
@@ -103,15 +105,19 @@ async function askField(
 		case 'one-of':
 			return prompts.choose(label, [...leftOut, ...options], before);
 		case 'some-of': {
-			const chosen = await prompts.chooseSome(label, options, Array.isArray(before) ? before : [], (values) =>
-				values.length === 0 && !isRequired ? undefined : check([...values]),
+			const chosen = await prompts.chooseSome(
+				label,
+				options,
+				Array.isArray(before) ? before : [],
+				(values) => (values.length === 0 && !isRequired ? undefined : check([...values])),
 			);
 			return chosen.length === 0 && !isRequired ? undefined : [...chosen];
 		}
 		case 'text':
 		case 'number':
 		case 'json': {
-			const initial = before === undefined ? '' : typeof before === 'string' ? before : JSON.stringify(before);
+			const initial =
+				before === undefined ? '' : typeof before === 'string' ? before : JSON.stringify(before);
 			const typed = await prompts.text(label, initial, (text) => {
 				try {
 					return check(readTyped(field, text));

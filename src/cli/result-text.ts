@@ -34,7 +34,7 @@ function textOfResource({ text, uri, mimeType, blob }: JsonObject): string {
 
 /** Text keeps its lines and tabs, and nothing else that moves the cursor. */
 function lines(text: JsonValue | undefined): string {
-	return word(text, '\n').replaceAll('\\u0009', '\t');
+	return word(text, '\n\t');
 }
 
 function word(value: JsonValue | undefined, keep = ''): string {

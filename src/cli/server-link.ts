@@ -55,15 +55,7 @@ export class ServerLink {
 		this.#target = target;
 		this.#options = options;
 		const timeoutMs = Math.min(PROBE_TIMEOUT_MS, options.requestTimeoutMs);
-		this.client = new Client(
-			{ name: 'holdfast', title: 'holdfast command line', version: version() },
-			{
-				// Also where nobody sits at a terminal now: a task outlives this process, and its questions
-				// can be answered by whoever resumes it.
-				capabilities: { elicitation: { form: {}, url: {} } },
-				versionNegotiation: { mode: 'auto', ...(target.kind === 'stdio' && { probe: { timeoutMs } }) },
-			},
-		);
+		this.client = newClient(target.kind === 'stdio' ? { timeoutMs } : {});
 	}
 
 	/** @throws Failure with the exit code for a server that could not be reached. */
@@ -141,6 +133,23 @@ export class ServerLink {
 			}
 		}
 	}
+}
+
+/**
+ * An SDK client as this command line introduces itself.
+ *
+ * @param probe - how a server is asked for its protocol version.
+ */
+export function newClient(probe: { readonly timeoutMs?: number } = {}): Client {
+	return new Client(
+		{ name: 'holdfast', title: 'holdfast command line', version: version() },
+		{
+			// Also where nobody sits at a terminal now: a task outlives this process, and its questions can be
+			// answered by whoever resumes it.
+			capabilities: { elicitation: { form: {}, url: {} } },
+			versionNegotiation: { mode: 'auto', probe },
+		},
+	);
 }
 
 function isSet(entry: [string, string | undefined]): entry is [string, string] {

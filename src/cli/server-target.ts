@@ -17,8 +17,10 @@ export interface KeptTarget {
 /** What stands where a secret was. */
 const LEFT_OUT = '***';
 
-const SECRET_NAME = /pass(word|wd|phrase)?$|secret|token|api.?key|access.?key|private.?key|authorization|(^|[-_])auth$|credential/i;
-const SECRET_VALUE = /^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|eyJ[\w-]+\.)|^bearer\s|:\/\/[^/\s]*:[^/\s]*@/i;
+const SECRET_NAME =
+	/pass(word|wd|phrase)?$|secret|token|api.?key|access.?key|private.?key|authorization|(^|[-_])auth$|credential/i;
+const SECRET_VALUE =
+	/^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|eyJ[\w-]+\.)|^bearer\s|:\/\/[^/\s]*:[^/\s]*@/i;
 
 /** A server at a URL. @throws UsageError */
 export function httpTarget(url: string): ServerTarget {
@@ -66,7 +68,9 @@ function keptWord(word: string, before: string | undefined): string {
 export function serverNameOf(target: ServerTarget): string {
 	const kept = withoutSecrets(target).target;
 	if (kept.kind === 'http') return kept.url;
-	const digest = createHash('sha256').update(JSON.stringify([kept.command, kept.cwd])).digest('hex');
+	const digest = createHash('sha256')
+		.update(JSON.stringify([kept.command, kept.cwd]))
+		.digest('hex');
 	return `${basename(kept.command[0] ?? '')}-${digest.slice(0, 16)}`;
 }
 
