@@ -23,7 +23,7 @@ export class CallScreen {
 	readonly #out: NodeJS.WriteStream;
 	readonly #isQuiet: boolean;
 	readonly #isLive: boolean;
-	readonly #live = new Map<string, () => string>();
+	readonly #live = new Map<object, () => string>();
 	#redraw: NodeJS.Timeout | undefined;
 	#drawn = 0;
 	#pauses = 0;
@@ -49,7 +49,7 @@ export class CallScreen {
 	}
 
 	/** Keeps a live line, which `text` is asked for again and again. Does nothing where lines cannot be live. */
-	live(key: string, text: () => string): void {
+	live(key: object, text: () => string): void {
 		if (!this.#isLive) return;
 		this.#live.set(key, text);
 		this.#draw();
@@ -58,7 +58,7 @@ export class CallScreen {
 	}
 
 	/** Takes a live line away. */
-	still(key: string): void {
+	still(key: object): void {
 		if (!this.#live.has(key)) return;
 		this.#erase();
 		this.#live.delete(key);

@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
-import type { Execution } from '../client/execution.ts';
 import { fileJournal } from '../client/journal/file-journal.ts';
 import type { Journal } from '../client/journal/journal.ts';
 import { TaskClient } from '../client/task-client.ts';
@@ -113,19 +112,6 @@ export class CallSession {
 	/** A client of tasks whose outcomes the journal has already: there is no need to reach the server. */
 	offline(name: string): TaskClient {
 		return new TaskClient(newClient(), { journal: this.journal, server: name });
-	}
-
-	/** Has a call cancelled when that is wished for, until the returned function is called. */
-	cancelOnWish(execution: Execution): () => void {
-		const { cancelling } = this.controls;
-		const cancel = (): void => {
-			execution.cancel().catch((error: unknown) => {
-				this.screen.say(`error: ${plain(execution.tool)} could not be cancelled: ${plain(messageOf(error))}`);
-			});
-		};
-		if (cancelling.aborted) cancel();
-		cancelling.addEventListener('abort', cancel, { once: true });
-		return () => cancelling.removeEventListener('abort', cancel);
 	}
 
 	/** Ends connections, and gives back the terminal. */

@@ -6,13 +6,12 @@ import { convertArguments, type NamedArgument, readJsonArguments } from './call-
 import { type CallEnding, type EndedCall, failedEnding } from './call-ending.ts';
 import { CallSession, type Connected, type SessionOptions } from './call-session.ts';
 import { EXIT_CODES, Failure, UsageError } from './failure.ts';
-import { detached, follow } from './follow.ts';
-import { progressLine, progressOf } from './progress-bar.ts';
+import { follow } from './follow.ts';
+import { CallLine } from './call-line.ts';
+import { progressOf } from './progress-bar.ts';
 import { CallReport } from './report.ts';
 import { ServerLink } from './server-link.ts';
-import { describeTarget, type ServerTarget } from './server-target.ts';
-import { span } from './task-view.ts';
-import { plain } from './terminal.ts';
+import { describeTarget, serverNameOf, type ServerTarget } from './server-target.ts';
 
 /** Options of `holdfast call`. */
 export interface CallOptions extends SessionOptions {
@@ -52,9 +51,11 @@ async function begin(
 	});
 	try {
 		session.startWaiting();
-		const connected = await session.connect(target, session.book.keep(target));
+		const connected = await session.connect(target, serverNameOf(target));
 		const definition = await findTool(connected, tool, server);
 		const args = given ?? convertArguments(options.arg ?? [], definition?.inputSchema);
+		// Before there can be a task: the journal alone does not say how its server is reached.
+		session.book.keep(target);
 		const started = await start(session, connected, tool, args, definition);
 		if (!('execution' in started)) return end(started.ending);
 		const { execution } = started;
@@ -93,11 +94,9 @@ async function start(
 	definition: Tool | undefined,
 ): Promise<{ readonly execution: Execution } | { readonly ending: CallEnding }> {
 	const { screen, controls } = session;
-	const startedAtMs = Date.now();
-	let words = 'calling';
-	const line = (): string => `${span(Date.now() - startedAtMs).padStart(7)}  ${tool}  ${words}`;
+	const line = new CallLine(screen, tool, Date.now());
 	const endPlainCall = controls.beginPlainCall();
-	screen.live(tool, line);
+	if (screen.isLive) line.show({ fraction: undefined, message: 'calling', left: undefined });
 	try {
 		const execution = await tasks.startTool(
 			{ name: tool, arguments: args },
@@ -105,10 +104,7 @@ async function start(
 				signal: AbortSignal.any([controls.cancelling, controls.leaving]),
 				// A server without Tasks holds the call for as long as it takes.
 				timeout: MAX_TIMER_MS,
-				onprogress: (progress) => {
-					words = progressLine(progressOf(progress, Date.now() - startedAtMs));
-					if (!screen.isLive) screen.say(plain(line()));
-				},
+				onprogress: (progress) => line.show(progressOf(progress, line.elapsedMs)),
 				...(definition && { toolDefinition: definition }),
 			},
 		);
@@ -122,6 +118,6 @@ async function start(
 		return { ending: { status: 'unreachable', message: `${message}\n${advice}` } };
 	} finally {
 		endPlainCall();
-		screen.still(tool);
+		line.end();
 	}
 }

@@ -1,40 +1,45 @@
-import { isHoldfastError } from '../errors.ts';
+import { isHoldfastError, messageOf } from '../errors.ts';
+import { isTerminal } from '../protocol/status.ts';
 import type { Execution } from '../client/execution.ts';
 import { readReference } from '../client/reference.ts';
 import type { TaskState } from '../client/task-state.ts';
 import { type CallEnding, type EndedCall, endingOf, failedEnding } from './call-ending.ts';
 import type { CallSession } from './call-session.ts';
 import type { LeaveReason } from './call-controls.ts';
-import { progressLine, readProgress } from './progress-bar.ts';
-import { span } from './task-view.ts';
+import { CallLine } from './call-line.ts';
+import { type ProgressView, readProgress } from './progress-bar.ts';
 import { plain } from './terminal.ts';
 
 /** Watches a call until it ends or nobody watches any more. What it says is on the session's screen. */
 export async function follow(session: CallSession, execution: Execution, server: string): Promise<EndedCall> {
-	const { screen, controls } = session;
 	const { reference, tool } = execution;
 	const pointer = reference === null ? undefined : readReference(reference);
-	const sinceMs = pointer?.firstSeenAtMs ?? Date.now();
-	const elapsedMs = (): number => Math.max(0, Date.now() - sinceMs);
-	const key = reference ?? tool;
-	const stopCancelling = session.cancelOnWish(execution);
-	const line = (): string => {
-		const words = controls.cancelling.aborted ? 'cancelling' : stand(execution.state, elapsedMs());
-		return `${span(elapsedMs()).padStart(7)}  ${tool}  ${words}`;
-	};
-	const shown = showChanges(execution, () => {
-		if (screen.isLive) screen.live(key, line);
-		else screen.say(plain(line()));
-	});
-	let ending: CallEnding;
+	const line = new CallLine(session.screen, tool, pointer?.firstSeenAtMs ?? Date.now());
+	const stopCancelling = cancelOnWish(session, execution, line);
+	const shown = showChanges(session, execution, line);
 	try {
-		ending = await settle(session, execution);
+		const ending = await settle(session, execution);
+		const taskId = pointer?.taskId ?? null;
+		return { tool, server, taskId, reference, elapsedMs: line.elapsedMs, ending };
 	} finally {
 		stopCancelling();
-		screen.still(key);
+		await shown;
+		line.end();
 	}
-	await shown;
-	return { tool, server, taskId: pointer?.taskId ?? null, reference, elapsedMs: elapsedMs(), ending };
+}
+
+/** Has a call cancelled when that is wished for, until the returned function is called. */
+function cancelOnWish({ screen, controls }: CallSession, execution: Execution, line: CallLine): () => void {
+	const { cancelling } = controls;
+	const cancel = (): void => {
+		line.show({ fraction: undefined, message: 'cancelling', left: undefined });
+		execution.cancel().catch((error: unknown) => {
+			screen.say(`error: ${plain(execution.tool)} could not be cancelled: ${plain(messageOf(error))}`);
+		});
+	};
+	if (cancelling.aborted) cancel();
+	cancelling.addEventListener('abort', cancel, { once: true });
+	return () => cancelling.removeEventListener('abort', cancel);
 }
 
 async function settle({ controls, questioner }: CallSession, execution: Execution): Promise<CallEnding> {
@@ -49,26 +54,22 @@ async function settle({ controls, questioner }: CallSession, execution: Executio
 	} catch (error) {
 		if (!controls.leaving.aborted && !isHoldfastError(error, 'DETACHED')) throw error;
 		execution.detach();
-		return detached(controls.leaving.reason as LeaveReason, questioner.open);
+		const reason = controls.leaving.reason as LeaveReason;
+		return { status: 'detached', reason, inputRequests: Object.fromEntries(questioner.open) };
 	}
 }
 
-/** The ending of a call that is left to itself. */
-export function detached(
-	reason: LeaveReason,
-	open: ReadonlyMap<string, Extract<CallEnding, { status: 'detached' }>['inputRequests'][string]>,
-): CallEnding {
-	return { status: 'detached', reason, inputRequests: Object.fromEntries(open) };
+async function showChanges({ controls }: CallSession, execution: Execution, line: CallLine): Promise<void> {
+	for await (const state of execution.updates())
+		if (!isTerminal(state.status) && !controls.cancelling.aborted) line.show(viewOf(state, line.elapsedMs));
 }
 
-async function showChanges(execution: Execution, show: () => void): Promise<void> {
-	for await (const { status } of execution.updates())
-		if (status === 'working' || status === 'input_required') show();
+/** Where a task stands, as it is shown. */
+function viewOf({ status, statusMessage, reachable }: TaskState, elapsedMs: number): ProgressView {
+	const view = readProgress(statusMessage ?? WORDS[status] ?? status, elapsedMs);
+	if (reachable) return view;
+	return { ...view, message: `${view.message}  (the server cannot be reached; trying again)` };
 }
 
-/** Where a task stands, in words. */
-function stand(state: TaskState | undefined, elapsedMs: number): string {
-	if (!state) return 'asking the server for it';
-	const words = progressLine(readProgress(state.statusMessage ?? state.status, elapsedMs));
-	return state.reachable ? words : `${words}  (the server cannot be reached; trying again)`;
-}
+/** For servers that say nothing. */
+const WORDS: Readonly<Record<string, string>> = { input_required: 'waits for an answer' };

@@ -171,7 +171,9 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
 };
 
 function whyUnreachable(error: unknown, target: ServerTarget): string {
+	let innermost = messageOf(error);
 	for (let cause: unknown = error; cause instanceof Error; cause = causeOf(cause)) {
+		innermost = cause.message;
 		if (cause instanceof UnauthorizedError) return TOKEN_ADVICE;
 		if (cause instanceof SdkHttpError) return httpWords(cause);
 		const words = SYSTEM_WORDS[String(Reflect.get(cause, 'code'))];
@@ -181,7 +183,7 @@ function whyUnreachable(error: unknown, target: ServerTarget): string {
 		if (cause instanceof SdkError && cause.code === SdkErrorCode.ConnectionClosed)
 			return target.kind === 'stdio' ? 'the command ended' : 'the connection was closed';
 	}
-	return messageOf(error);
+	return innermost;
 }
 
 const TOKEN_ADVICE = 'it wants to know who you are. Give --token, HOLDFAST_TOKEN or --header';
