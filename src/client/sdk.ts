@@ -3,6 +3,7 @@ export {
 	type CallToolRequestOptions,
 	type CallToolResult,
 	Client,
+	type ElicitResult,
 	type FetchLike,
 	type JSONRPCMessage,
 	type McpSubscription,
@@ -15,7 +16,9 @@ export {
 	SSEClientTransport,
 	StreamableHTTPClientTransport,
 	type SubscriptionFilter,
+	type Tool,
 	type Transport,
 	type TransportSendOptions,
 	UnauthorizedError,
 } from '@modelcontextprotocol/client';
+export { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
