@@ -148,7 +148,8 @@ function readCall(
 	return { target: httpTarget(first), tool: second };
 }
 
-function readTarget(
+/** The server that a command line names; undefined where it names none. @throws UsageError */
+export function readTarget(
 	url: string | undefined,
 	serverCommand: readonly string[] | undefined,
 ): ServerTarget | undefined {
@@ -163,7 +164,7 @@ function command(words: readonly string[]): ServerTarget {
 }
 
 /** A parser for `--header`. */
-function header(
+export function header(
 	given: string,
 	before: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {

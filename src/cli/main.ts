@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_DB, type Ending, markTaskIds, wholeNumber, withVerbose } from './arguments.ts';
 import { addClientCommands, CALL_EXIT_HELP } from './client-commands.ts';
+import { addGatewayCommands } from './gateway-commands.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
 import type { ServeOptions } from './serve.ts';
 import { addTasksCommand } from './tasks.ts';
@@ -15,6 +16,9 @@ Exit codes:
 
 /** Commands that watch calls, with more to say by their exit codes. */
 const WATCHING = ['call', 'resume'];
+
+/** Commands after which the command of a server may stand, behind `--`. */
+const BEFORE_A_COMMAND = [...WATCHING, 'proxy', 'doctor'];
 
 const SERVE_HELP = `
 The module exports a function \`server\` (or a default one) that builds the server:
@@ -31,7 +35,8 @@ A second signal ends it at once.`;
 export async function main(argv: readonly string[]): Promise<number> {
 	let exitCode: number = EXIT_CODES.ok;
 	// `| head` closes the pipe early, which is no fault; a server has its own ways with a client that has gone.
-	if (argv[0] !== 'serve') process.stdout.on('error', () => process.exit(EXIT_CODES.failed));
+	if (!['serve', 'proxy'].includes(argv[0] ?? ''))
+		process.stdout.on('error', () => process.exit(EXIT_CODES.failed));
 	const { own, serverCommand } = splitCommand(argv);
 	const program = createProgram((code) => {
 		exitCode = code;
@@ -52,7 +57,7 @@ function splitCommand(argv: readonly string[]): {
 	readonly own: readonly string[];
 	readonly serverCommand: readonly string[] | undefined;
 } {
-	const at = WATCHING.includes(argv[0] ?? '') ? argv.indexOf('--') : -1;
+	const at = BEFORE_A_COMMAND.includes(argv[0] ?? '') ? argv.indexOf('--') : -1;
 	return at < 0
 		? { own: argv, serverCommand: undefined }
 		: { own: argv.slice(0, at), serverCommand: argv.slice(at + 1) };
@@ -75,6 +80,7 @@ function createProgram(end: Ending, serverCommand: readonly string[] | undefined
 	addServeCommand(program, end);
 	addTasksCommand(program, end);
 	addClientCommands(program, end, serverCommand);
+	addGatewayCommands(program, end, serverCommand);
 	addDemoCommand(program, end);
 	return program;
 }

@@ -1,19 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { Failure } from './failure.ts';
 import { isUrl, type KeptTarget, serverNameOf, type ServerTarget, withoutSecrets } from './server-target.ts';
+import { stateFolder } from './state-folder.ts';
 
-/** The journal that a person's calls are in: in the folder for state of the XDG rules, or the like elsewhere. */
+/** The journal that a person's calls are in. */
 export function defaultJournal(): string {
-	const { XDG_STATE_HOME, LOCALAPPDATA } = process.env;
-	const windows = process.platform === 'win32' ? LOCALAPPDATA : undefined;
-	// The rules say that a relative path is to be ignored.
-	const state = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : undefined;
-	return join(state ?? windows ?? join(homedir(), '.local', 'state'), 'holdfast', 'calls.db');
+	return join(stateFolder(), 'calls.db');
 }
 
 const keptTarget = z.object({

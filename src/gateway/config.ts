@@ -95,7 +95,7 @@ export function upstreamsOf(
 
 /** What the operator says about hosts. */
 export function budgetsOf({ hosts }: GatewayConfig): BudgetOverrides {
-	return Object.fromEntries(Object.entries(hosts).map(([name, { budgetMs }]) => [name, budgetMs]));
+	return (hostName) => (Object.hasOwn(hosts, hostName) ? hosts[hostName]?.budgetMs : undefined);
 }
 
 function toolsOf(tools: z.output<typeof UPSTREAM>['tools']): UpstreamOptions['tools'] {

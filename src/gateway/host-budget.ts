@@ -1,8 +1,11 @@
 import type { HostFacts } from './host-facts.ts';
 import { HOSTS, UNKNOWN_HOST, type KnownHost } from './host-table.ts';
 
-/** What an operator sets for a host, by its name in `clientInfo`; in milliseconds, null is for ever. */
-export type BudgetOverrides = Readonly<Record<string, number | null>>;
+/**
+ * What an operator sets for a host, by its name in `clientInfo`: milliseconds, null for ever, undefined for what
+ * the table says.
+ */
+export type BudgetOverrides = (hostName: string) => number | null | undefined;
 
 /**
  * How long a host waits for the answer of a plain call, in milliseconds; null is for ever. An operator's word goes
@@ -13,7 +16,7 @@ export function budgetMs(
 	hasProgressToken: boolean,
 	overrides: BudgetOverrides,
 ): number | null {
-	const override = overrides[host.name];
+	const override = overrides(host.name);
 	if (override !== undefined) return override;
 	const known: KnownHost = HOSTS.find(({ clientNames }) => clientNames.includes(host.name)) ?? UNKNOWN_HOST;
 	const { withToken, http, stdio } = known.budgetMs;
