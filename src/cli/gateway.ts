@@ -40,11 +40,15 @@ export async function gateway({
 				log,
 			});
 			const { listen } = await import('../server/listen.ts');
-			const listening = await listen(serving.server, { host, port, path, allowUnauthenticated }).catch(
-				(error: unknown) => {
-					throw listenFailure(error, config.listen);
-				},
-			);
+			const listening = await listen(serving.server, {
+				host,
+				port,
+				path,
+				allowUnauthenticated,
+				bus: serving.bus,
+			}).catch((error: unknown) => {
+				throw listenFailure(error, config.listen);
+			});
 			log.info({ url: listening.url }, 'listening');
 			return {
 				closed: new Promise(() => {}),

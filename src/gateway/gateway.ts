@@ -1,11 +1,14 @@
 import type { Backend } from '../backend/backend.ts';
 import { systemClock } from '../client/clock.ts';
 import { type Log, SILENT } from '../engine/options.ts';
+import type { ServerEventBus } from '../server/sdk.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { Catalogue, type CatalogueStore } from './catalogue.ts';
 import type { BudgetOverrides } from './host-budget.ts';
+import { HostNews } from './host-news.ts';
 import { buildHostServer } from './host-server.ts';
 import { Upstream } from './upstream.ts';
+import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
 /** Options of {@link Gateway}. */
@@ -26,17 +29,32 @@ export class Gateway {
 	/** Give it to `listen()` or `serveTasksOverStdio()`. */
 	readonly server: TaskServer;
 	readonly upstreams: readonly Upstream[];
+	/** Carries list changes; give it to `listen()`. */
+	readonly bus: ServerEventBus;
 
 	constructor(options: GatewayOptions) {
 		const log = options.log ?? SILENT;
-		this.upstreams = options.upstreams.map((upstream) => new Upstream(upstream, log));
+		const news = new HostNews();
+		this.bus = news.bus;
+		this.upstreams = options.upstreams.map(
+			(upstream) =>
+				new Upstream(upstream, {
+					log,
+					onListsChanged: (changed) => catalogue.changed(changed),
+					onResourceUpdated: (uri) => news.resourceUpdated(uri),
+					onLogged: (params) => news.logged(params),
+				}),
+		);
 		const catalogue = new Catalogue(this.upstreams, {
 			store: options.catalogue,
 			log,
-			onChange: () => {},
+			onChange: (names) => news.listsChanged(names),
 		});
 		const deps = {
 			catalogue,
+			upstreams: this.upstreams,
+			news,
+			waiting: new WaitingHosts(),
 			budgets: options.budgets,
 			name: 'holdfast-gateway',
 			version: '1',
@@ -44,7 +62,7 @@ export class Gateway {
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
-			server: (tasks) => buildHostServer(deps, tasks),
+			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
 		});
 	}

@@ -1,21 +1,35 @@
 import * as z from 'zod';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
-import { type CallToolResult, McpServer, ProtocolError, type ServerContext } from '../server/sdk.ts';
+import {
+	type CallToolResult,
+	McpServer,
+	type McpRequestContext,
+	ProtocolError,
+	type ServerContext,
+} from '../server/sdk.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
+import { forwardedMeta } from './forwarded-meta.ts';
 import { hostFacts } from './host-facts.ts';
+import type { HostNews } from './host-news.ts';
+import { registerPassThrough } from './pass-through.ts';
+import type { Upstream } from './upstream.ts';
+import type { WaitingHosts } from './waiting-hosts.ts';
 import type { ListName } from './upstream-lists.ts';
 import { callUpstream } from './upstream-call.ts';
 
 /** What every server towards a host is built from. */
 export interface HostServerDeps {
 	readonly catalogue: Catalogue;
+	readonly upstreams: readonly Upstream[];
+	readonly news: HostNews;
+	readonly waiting: WaitingHosts;
 	readonly budgets: BudgetOverrides;
 	readonly name: string;
 	readonly version: string;
@@ -28,21 +42,25 @@ const ANY_PARAMS = { params: z.looseObject({}) };
  * Builds the server that one host's request or connection sees. Nothing is asked of an upstream for it: hosts
  * give up on a handshake soon, and some make one in a process that they throw away.
  */
-export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
-	const { catalogue } = deps;
+export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: McpRequestContext): McpServer {
+	const { catalogue, upstreams, news, waiting } = deps;
 	const mcp = new McpServer(
 		{ name: deps.name, version: deps.version },
 		{
 			capabilities: {
 				prompts: { listChanged: true },
-				resources: { listChanged: true },
+				resources: { listChanged: true, subscribe: true },
 				completions: {},
+				logging: {},
 			},
 		},
 	);
 	const { server } = mcp;
 	server.registerCapabilities({ tools: { listChanged: true } });
 	const handOver = handOverTo(deps, mcp);
+	registerPassThrough(mcp, catalogue, upstreams);
+	// Over HTTP a server of 2026-07-28 lives for one request, and such hosts listen on the bus.
+	if (context.requestInfo === undefined || context.era === 'legacy') news.add(mcp);
 
 	const list = (method: string, name: ListName, more: (ctx: ServerContext) => readonly JsonObject[]): void =>
 		server.setRequestHandler(method, ANY_PARAMS, async (_params, ctx) => {
@@ -61,18 +79,22 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 		const { name, arguments: args = {} } = request.params;
 		const offer = await catalogue.find('tools', name);
 		if (offer)
-			return tasks.handler<JsonObject, { meta: JsonObject }>(toolOptions(offer, handOver), (given, task) =>
-				callUpstream(
-					{
-						upstream: offer.upstream,
-						tool: offer.name,
-						arguments: given,
-						meta: task.prepared.meta,
-						repeatable: isRepeatable(offer),
-					},
-					task,
-				),
-			)(args as JsonObject, ctx);
+			return waiting.while(ctx, (hostId) => {
+				const options = toolOptions(offer, handOver, hostId);
+				return tasks.handler(options, (given: JsonObject, task) =>
+					callUpstream(
+						{
+							upstream: offer.upstream,
+							tool: offer.name,
+							arguments: given,
+							meta: task.prepared.meta,
+							repeatable: isRepeatable(offer),
+							onLog: (params) => waiting.notify(task.prepared.hostId, 'notifications/message', params),
+						},
+						task,
+					),
+				)(args as JsonObject, ctx);
+			});
 		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
 		if (answer) return answer;
 		throw new ProtocolError(WIRE_CODES.invalidParams, `Unknown tool: ${name}`);
@@ -80,16 +102,27 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 	return mcp;
 }
 
+/** What of a host's request the call keeps. */
+type Prepared = {
+	/** Goes to the upstream. */
+	readonly meta: JsonObject;
+	/** The request, in this process. */
+	readonly hostId: string;
+};
+
 /** How a tool of an upstream behaves as a task of the gateway. */
-function toolOptions(offer: Offer, handOver: HandOver): TaskToolOptions<JsonObject, { meta: JsonObject }> {
+function toolOptions(
+	offer: Offer,
+	handOver: HandOver,
+	hostId: string,
+): TaskToolOptions<JsonObject, Prepared> {
 	const { syncWindowMs } = offer.upstream.options.tools[offer.name] ?? {};
 	return {
 		handOver,
 		...(syncWindowMs !== undefined && { syncWindowMs }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',
-		// A call in flight lives in this process only; what waits for an answer must not let go of it.
-		prepare: (_args, ctx) => ({ meta: forwardedMeta(ctx) }),
+		prepare: (_args, ctx) => ({ meta: forwardedMeta(ctx), hostId }),
 	};
 }
 
@@ -99,17 +132,6 @@ export function isRepeatable({ upstream, name, entry }: Offer): boolean {
 	if (said !== undefined) return said;
 	const hints = entry['annotations'];
 	return isJsonObject(hints) && (hints['idempotentHint'] === true || hints['readOnlyHint'] === true);
-}
-
-/** What of a host's `_meta` concerns the upstream: all but what the protocol and holdfast themselves put there. */
-function forwardedMeta(ctx: ServerContext): JsonObject {
-	const meta: unknown = ctx.mcpReq._meta;
-	if (!isJsonObject(meta)) return {};
-	return Object.fromEntries(
-		Object.entries(meta).filter(
-			([key]) => key !== 'progressToken' && !/^(io\.modelcontextprotocol|holdfast)\//.test(key),
-		),
-	) as Record<string, JsonValue>;
 }
 
 /** What happens to calls of hosts without Tasks. */

@@ -19,6 +19,8 @@ export interface UpstreamCall {
 	readonly arguments: JsonObject;
 	/** Goes to the upstream in `_meta`. */
 	readonly meta: JsonObject;
+	/** Takes what the upstream logs while it works on the call. */
+	readonly onLog: (params: object) => void;
 	/** Whether a second start does no harm. */
 	readonly repeatable: boolean;
 }
@@ -32,7 +34,11 @@ export interface UpstreamCall {
  */
 export async function callUpstream(call: UpstreamCall, task: TaskContext): Promise<CallToolResult> {
 	const questions = new Questions(task);
-	const scope: CallScope = { principal: task.principal, ask: (request, key) => questions.ask(request, key) };
+	const scope: CallScope = {
+		principal: task.principal,
+		log: call.onLog,
+		ask: (request, key) => questions.ask(request, key),
+	};
 	const me = randomUUID();
 	// Recorded before anything is sent: whoever finds it and did not write it knows that there was a start.
 	const starter = await task.step('send', () => me);

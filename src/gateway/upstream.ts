@@ -12,7 +12,7 @@ import type { Log } from '../engine/options.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
-import { CallScopes } from './call-scope.ts';
+import { callScope, CallScopes } from './call-scope.ts';
 import { ChildTransport } from './child-transport.ts';
 import { upstreamFetch } from './upstream-fetch.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
@@ -29,6 +29,16 @@ const STABLE_MS = 10_000;
 
 /** What an upstream is told about the gateway. */
 const SELF = { name: 'holdfast-gateway', version: '1' };
+
+/** What an upstream needs of the gateway around it. */
+export interface UpstreamDeps {
+	readonly log: Log;
+	/** Hears that its lists are not what they were. */
+	readonly onListsChanged: (upstream: Upstream) => void;
+	readonly onResourceUpdated: (uri: string) => void;
+	/** Takes a log message that belongs to no call. */
+	readonly onLogged: (params: object) => void;
+}
 
 /** One server behind the gateway: connected when it is first needed, and again when it has gone. */
 export class Upstream {
@@ -48,12 +58,18 @@ export class Upstream {
 	#lastError = '';
 	#isClosed = false;
 
-	constructor(options: UpstreamOptions, log: Log) {
+	constructor(options: UpstreamOptions, deps: UpstreamDeps) {
+		const { log } = deps;
 		this.options = options;
 		this.limit = pLimit(options.maxConcurrentCalls);
 		this.#log = log;
 		this.client = new Client(SELF, {
 			capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} },
+			listChanged: {
+				tools: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
+				prompts: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
+				resources: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
+			},
 			versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(5_000, options.startTimeoutMs) } },
 		});
 		for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list'] as const)
@@ -61,6 +77,14 @@ export class Upstream {
 				const answer = await this.#ask({ method, params: request.params } as InputRequest);
 				return answer as never;
 			});
+		this.client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+			deps.onResourceUpdated(params.uri),
+		);
+		this.client.setNotificationHandler('notifications/message', ({ params }) => {
+			const scope = callScope.getStore();
+			if (scope) scope.log(params);
+			else deps.onLogged(params);
+		});
 		this.client.onclose = () => this.#disconnected();
 		this.tasks = new TaskClient(this.client, {
 			server: options.name,
