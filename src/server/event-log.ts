@@ -47,9 +47,10 @@ export class EventLog implements EventStore {
 		return id;
 	}
 
-	async getStreamIdForEventId(eventId: string): Promise<string | undefined> {
+	/** Whether a stream can be resumed after this event. */
+	has(eventId: string): boolean {
 		this.#drop();
-		return this.#events.get(eventId)?.streamId;
+		return this.#events.has(eventId);
 	}
 
 	async replayEventsAfter(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { WireError } from '../protocol/task.ts';
 import { KnownTasks } from './known-tasks.ts';
-import { inLegacyForm, refuseLegacyCall } from './legacy-form.ts';
+import { inLegacyForm, mendedHello, refuseLegacyCall } from './legacy-form.ts';
 import { type LegacyClient, legacyClient } from './legacy-client.ts';
 import {
 	type CallToolResult,
@@ -155,6 +155,7 @@ export class Exchange {
 		const pending = { method: message.method, versionHeader };
 		const params: unknown = message.params;
 		if (this.#isLegacy) this.#pending.set(message.id, pending);
+		if (this.#isLegacy && message.method === 'initialize') return mendedHello(message) as JSONRPCMessage;
 		if (!isJsonObject(params)) return message;
 		if (message.method === 'tasks/update')
 			this.#pending.set(message.id, { ...pending, responses: params['inputResponses'] });

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, without } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { WireError } from '../protocol/task.ts';
 import type { RawCall } from './exchange.ts';
@@ -22,6 +22,30 @@ export function refuseLegacyCall(
 	return undefined;
 }
 
+/**
+ * An `initialize` whose half-formed capabilities say what their sender meant, where the SDK would refuse them:
+ * `true` is an empty object, and null is not declared.
+ */
+export function mendedHello(message: unknown): unknown {
+	if (!isJsonObject(message) || message['method'] !== 'initialize') return message;
+	const { params } = message;
+	if (!isJsonObject(params)) return message;
+	const declared = isJsonObject(params['capabilities']) ? params['capabilities'] : {};
+	const capabilities = Object.entries(declared).flatMap(([name, value]) => {
+		if (value === true) return [[name, {}]];
+		return isJsonObject(value) ? [[name, withoutNulls(value)]] : [];
+	});
+	return { ...message, params: { ...params, capabilities: Object.fromEntries(capabilities) } };
+}
+
+function withoutNulls(object: JsonObject): JsonObject {
+	return Object.fromEntries(
+		Object.entries(object)
+			.filter(([, value]) => value !== null)
+			.map(([name, value]) => [name, isJsonObject(value) ? withoutNulls(value) : value]),
+	);
+}
+
 /** An SDK server's result as the client's protocol version wants it: what it says of Tasks, or nothing. */
 export function inLegacyForm(
 	server: McpServer,
@@ -30,10 +54,8 @@ export function inLegacyForm(
 	result: JsonObject,
 ): JsonObject {
 	const { capabilities, tools } = result;
-	if (request.method === 'initialize' && !client.hasTasks && isJsonObject(capabilities)) {
-		const { tasks: _newer, ...others } = capabilities;
-		return { ...result, capabilities: others };
-	}
+	if (request.method === 'initialize' && !client.hasTasks && isJsonObject(capabilities))
+		return { ...result, capabilities: without(capabilities, 'tasks') };
 	if (request.method === 'tools/list' && client.hasTasks && Array.isArray(tools))
 		return { ...result, tools: tools.map((tool) => withSupport(server, tool)) };
 	return result;

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { isHoldfastError } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { LEGACY_TASKS_CAPABILITY } from '../protocol/legacy-tasks.ts';
 import { WIRE_CODES } from '../protocol/names.ts';

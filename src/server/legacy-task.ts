@@ -1,7 +1,7 @@
 import type { TaskRecord } from '../backend/record.ts';
 import { toolError } from '../engine/outcome.ts';
 import { pollIntervalMs } from '../engine/poll-interval.ts';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, without } from '../protocol/json.ts';
 import { type LegacyTask, RELATED_TASK_META } from '../protocol/legacy-tasks.ts';
 import type { TaskStatus } from '../protocol/status.ts';
 
@@ -25,8 +25,7 @@ function legacyStatus(record: TaskRecord): TaskStatus {
 
 /** What a call that has ended without a JSON-RPC error returned, without the words of 2026-07-28. */
 export function legacyResult(record: TaskRecord): JsonObject {
-	const { resultType: _newer, ...result } = record.result ?? toolError('The task was cancelled');
-	return result;
+	return without(record.result ?? toolError('The task was cancelled'), 'resultType');
 }
 
 /** The same message with the task that it belongs to in its `_meta`. */

@@ -6,7 +6,7 @@ import { MAX_TIMER_MS } from '../engine/clock.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { canAsk } from '../protocol/capabilities.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { type JsonObject, without } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
 import type { InputRequest } from '../protocol/task.ts';
 import type { LegacyClient } from './legacy-client.ts';
@@ -128,7 +128,7 @@ class Asker {
 				cause: error,
 			});
 		}
-		const { _meta: _related, ...answer } = response;
+		const answer = without(response, '_meta');
 		try {
 			await engine.update(call.taskId, principal, checkResponses({ [key]: answer }));
 		} catch (error) {
@@ -141,7 +141,6 @@ class Asker {
 /** The parameters of a question in the words of the client's protocol version. */
 function paramsFor({ method, params = {} }: InputRequest, client: LegacyClient): JsonObject {
 	if (method !== 'elicitation/create') return params;
-	const { mode, ...others } = params;
-	if (mode === 'url') return { elicitationId: randomUUID(), ...params };
-	return client.hasModes ? params : others;
+	if (params['mode'] === 'url') return { elicitationId: randomUUID(), ...params };
+	return client.hasModes ? params : without(params, 'mode');
 }

@@ -11,7 +11,6 @@ export {
 	type EventStore,
 	type InputRequiredResult,
 	inputRequired,
-	isInitializeRequest,
 	isInputRequiredResult,
 	isJSONRPCRequest,
 	isLegacyRequest,

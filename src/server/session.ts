@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../engine/clock.ts';
 import { EventLog, type EventLimits } from './event-log.ts';
 import type { FetchExtras } from './fetch.ts';
+import { refusal } from './refusal.ts';
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from './sdk.ts';
 import { isEventStream, KEEP_ALIVE_MS } from './sse.ts';
 
@@ -13,6 +14,7 @@ export class Session {
 	readonly principal: string;
 	readonly #server: McpServer;
 	readonly #transport: WebStandardStreamableHTTPServerTransport;
+	readonly #events: EventLog;
 	readonly #clock: Clock;
 	#openResponses = 0;
 	#usedAtMs: number;
@@ -21,11 +23,13 @@ export class Session {
 		principal: string,
 		server: McpServer,
 		transport: WebStandardStreamableHTTPServerTransport,
+		events: EventLog,
 		clock: Clock,
 	) {
 		this.principal = principal;
 		this.#server = server;
 		this.#transport = transport;
+		this.#events = events;
 		this.#clock = clock;
 		this.#usedAtMs = clock.nowMs();
 	}
@@ -45,14 +49,15 @@ export class Session {
 		readonly onClose: () => void;
 	}): Promise<Session> {
 		const { principal, server, clock, limits } = options;
+		const events = new EventLog(limits, clock);
 		const transport = new WebStandardStreamableHTTPServerTransport({
 			sessionIdGenerator: () => randomBytes(20).toString('hex'),
 			onsessioninitialized: (id) => options.onOpen(id, session),
-			eventStore: new EventLog(limits, clock),
+			eventStore: events,
 			retryInterval: RETRY_MS,
 			keepAliveMs: KEEP_ALIVE_MS,
 		});
-		const session = new Session(principal, server, transport, clock);
+		const session = new Session(principal, server, transport, events, clock);
 		transport.onclose = options.onClose;
 		await server.connect(transport);
 		return session;
@@ -65,6 +70,14 @@ export class Session {
 
 	async answer(request: Request, extras: FetchExtras): Promise<Response> {
 		this.#usedAtMs = this.#clock.nowMs();
+		if (request.method === 'GET') {
+			const lastEventId = request.headers.get('last-event-id');
+			// Another session's id, a guessed one and one whose event was dropped are told the same.
+			if (lastEventId !== null && !this.#events.has(lastEventId))
+				return refusal(400, 'Last-Event-ID names no event that this session can be resumed after');
+			// The stream that this one replaces may be dead without a sign; the SDK would refuse the new one.
+			if (lastEventId === null) this.#transport.closeStandaloneSSEStream();
+		}
 		const { authInfo, parsedBody } = extras;
 		const response = await this.#transport.handleRequest(request, {
 			...(authInfo && { authInfo }),

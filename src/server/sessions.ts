@@ -4,7 +4,8 @@ import { isDeeperThan, isJsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts'
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { EventLimits } from './event-log.ts';
 import type { FetchExtras } from './fetch.ts';
-import { isInitializeRequest } from './sdk.ts';
+import { mendedHello } from './legacy-form.ts';
+import { refusal } from './refusal.ts';
 import { Session } from './session.ts';
 import type { TaskServer } from './task-server.ts';
 
@@ -56,24 +57,25 @@ export class Sessions {
 	}
 
 	/** Answers a request of a session, or one that opens a session; undefined for one that does neither. */
-	async answer(request: Request, extras: FetchExtras): Promise<Response | undefined> {
+	async answer(request: Request, given: FetchExtras): Promise<Response | undefined> {
 		const id = request.headers.get('mcp-session-id');
-		const isOpening = id === null && request.method === 'POST' && isInitializeRequest(extras.parsedBody);
-		if (id === null && !isOpening) return undefined;
+		const isHello = isJsonObject(given.parsedBody) && given.parsedBody['method'] === 'initialize';
+		if (id === null && !isHello) return undefined;
 		if (id !== null && !SESSION_ID.test(id))
 			return refusal(400, 'Mcp-Session-Id must be 1 to 256 visible ASCII characters');
-		if (isDeeperThan(extras.parsedBody, MAX_JSON_DEPTH))
+		if (isDeeperThan(given.parsedBody, MAX_JSON_DEPTH))
 			return refusal(400, `The body is nested more than ${MAX_JSON_DEPTH} levels deep`);
+		const extras = { ...given, parsedBody: mendedHello(given.parsedBody) };
 		const principal = this.#server.runtime.principal(extras);
 		const known = id === null ? undefined : this.#open.get(id);
 		// A foreign session is an unknown one, to the byte.
 		const session = known?.principal === principal ? known : undefined;
 		if ((!session || needsStore(extras.parsedBody)) && !(await this.#storeAnswers(principal)))
 			return refusal(503, 'The store does not answer; try again later', {
-				'retry-after': `${RETRY_AFTER_S}`,
+				headers: { 'retry-after': `${RETRY_AFTER_S}` },
 			});
 		if (session) return session.answer(request, extras);
-		return id === null ? this.#begin(request, extras, principal) : NOT_FOUND();
+		return id === null ? this.#begin(request, extras, principal) : notFound();
 	}
 
 	/** Ends every session. */
@@ -122,7 +124,7 @@ export class Sessions {
 		} catch (error) {
 			onClose();
 			this.#server.log.error({ error: messageOf(error) }, 'a session could not be opened');
-			return refusal(500, 'Internal error', {}, WIRE_CODES.internalError);
+			return refusal(500, 'Internal error', { code: WIRE_CODES.internalError });
 		}
 	}
 
@@ -152,11 +154,7 @@ function needsStore(message: unknown): boolean {
 	return method === 'tools/call' || (typeof method === 'string' && method.startsWith('tasks/'));
 }
 
-const NOT_FOUND = (): Response => refusal(404, 'Session not found', {}, -32001);
+/** The code that the SDK gives to it. */
+const SESSION_NOT_FOUND = -32001;
 
-/** The SDK's own code for what is wrong with the HTTP request itself. */
-const BAD_REQUEST = -32000;
-
-function refusal(status: number, message: string, headers = {}, code = BAD_REQUEST): Response {
-	return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status, headers });
-}
+const notFound = (): Response => refusal(404, 'Session not found', { code: SESSION_NOT_FOUND });

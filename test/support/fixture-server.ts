@@ -137,6 +137,15 @@ function register(server: McpServer, tasks: Tasks, control: Control): void {
 		}),
 	);
 	server.registerTool(
+		'asking_by_url',
+		{ inputSchema: none },
+		tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
+			const url = 'https://example.com/consent';
+			const answer = await task.requireInput('consent', { mode: 'url', message: 'Consent?', url });
+			return text(answer.action);
+		}),
+	);
+	server.registerTool(
 		'drawing_on_the_client',
 		{ inputSchema: none },
 		tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {

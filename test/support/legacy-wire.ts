@@ -123,7 +123,8 @@ export abstract class LegacyWire {
 		this.#wake.clear();
 		if (!('method' in message) || !('id' in message)) return;
 		const answer = (this.options.answer ?? agree)(message);
-		if (answer) void this.write({ jsonrpc: '2.0', id: message['id'] as number, ...answer });
+		// The session may be over by now.
+		if (answer) this.write({ jsonrpc: '2.0', id: message['id'] ?? 0, ...answer }).catch(() => {});
 	}
 
 	abstract write(message: JsonObject): Promise<void>;
@@ -172,7 +173,8 @@ export class HttpSession extends LegacyWire {
 	}
 
 	async write(message: JsonObject): Promise<void> {
-		await this.open(message);
+		const { status, body } = await this.open(message);
+		if (status >= 400) throw new Error(`HTTP ${status}: ${body}`);
 	}
 
 	/** Posts a message; what comes back on its stream is taken as it comes. */
