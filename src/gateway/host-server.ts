@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { LEGACY_TASKS_VERSION } from '../protocol/legacy-tasks.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
 import {
@@ -66,10 +67,15 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		server.setRequestHandler(method, ANY_PARAMS, async (_params, ctx) => {
 			const offers = await catalogue.list(name);
 			const entries = [...offers].map(([hostName, { entry }]) =>
-				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName } : entry,
+				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName, ...execution(name) } : entry,
 			);
 			return { [name]: [...entries, ...more(ctx)] };
 		});
+	// 2025-11-25 wants to hear of each tool whether it may be a task; other versions do not know the word.
+	const execution = (name: ListName): object =>
+		name === 'tools' && server.getNegotiatedProtocolVersion() === LEGACY_TASKS_VERSION
+			? { execution: { taskSupport: 'optional' } }
+			: {};
 	list('tools/list', 'tools', (ctx) => (declaresTasks(envelopeOf(ctx)) ? [] : FALLBACK_TOOLS));
 	list('prompts/list', 'prompts', () => []);
 	list('resources/list', 'resources', () => []);

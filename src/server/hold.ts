@@ -1,11 +1,13 @@
 import type { TaskProgress, TaskRecord } from '../backend/record.ts';
 import { type Call, isDecided } from '../engine/call.ts';
+import { toolError } from '../engine/outcome.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
 import { canAsk } from '../protocol/capabilities.ts';
 import { type CallSite, declaredInputs, endedAnswer } from './call-site.ts';
 import { heldState } from './exchange.ts';
+import { Unanswered } from './question-desk.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, inputRequired, type InputRequiredResult, type ServerContext } from './sdk.ts';
 import { toInputRequests } from './wire-task.ts';
@@ -21,7 +23,8 @@ const NOTE_MS = 250;
 
 /**
  * Holds the call of a client that does not declare Tasks until its task ends: durable like any task, with
- * progress notes where the client gave a token, and with questions by multi-round-trip.
+ * progress notes where the client gave a token, and with questions by multi-round-trip or, on earlier protocol
+ * versions, as requests on the call's own stream.
  */
 export async function hold<Args>(
 	runtime: TaskRuntime,
@@ -39,20 +42,45 @@ export async function hold<Args>(
 	try {
 		const budgetMs = handOver?.budgetMs(ctx) ?? null;
 		const leftMs = budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
-		const record = await call.until(isDecided, leftMs, ctx.mcpReq.signal);
+		const record = await decided(runtime, site, call, leftMs);
 		if (!record && handOver && !ctx.mcpReq.signal.aborted) return handOver.answer(await call.keep(), ctx);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			return { content: [], isError: true };
 		}
 		if (isTerminal(record.status)) return endedAnswer(site, record);
-		const isAskable = Object.values(record.openInputs).every(({ request }) =>
-			canAsk(declaredInputs(ctx), request),
-		);
-		return handOver && !isAskable ? handOver.answer(record, ctx) : ask(record);
+		return handOver && !isAskable(site, record) ? handOver.answer(record, ctx) : ask(record);
+	} catch (error) {
+		if (!(error instanceof Unanswered)) throw error;
+		await stop(runtime, call);
+		return toolError(error.message) as unknown as CallToolResult;
 	} finally {
 		notes.end();
 	}
+}
+
+/** The task at its end, or with a question: earlier protocol versions are asked while their call goes on. */
+function decided<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	call: Call,
+	waitMs: number | null,
+): Promise<TaskRecord | undefined> {
+	const { ctx, exchange, options } = site;
+	const client = exchange.legacyClientOf(ctx);
+	if (!client) return call.until(isDecided, waitMs, ctx.mcpReq.signal);
+	const engine = runtime.engine();
+	const principal = runtime.principal(ctx.http);
+	const isEnough = (record: TaskRecord): boolean =>
+		isTerminal(record.status) || (options.handOver !== undefined && !isAskable(site, record));
+	const waiting = { ctx, call, client, engine, principal, isTask: false };
+	return runtime.questions.waitFor(waiting, { isEnough, waitMs });
+}
+
+/** Whether the client that waits can be asked everything that the task asks. */
+function isAskable<Args>(site: CallSite<Args>, { openInputs }: TaskRecord): boolean {
+	const declared = declaredInputs(site);
+	return Object.values(openInputs).every(({ request }) => canAsk(declared, request));
 }
 
 async function stop(runtime: TaskRuntime, call: Call): Promise<void> {
@@ -70,6 +98,12 @@ function ask(record: TaskRecord): CallToolResult {
 		inputRequests,
 		requestState: heldState(record.taskId),
 	}) as unknown as CallToolResult;
+}
+
+/** The token of a request whose client wants to hear how far it is; 0 is one. */
+export function progressTokenOf(meta: unknown): string | number | undefined {
+	const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
+	return typeof token === 'string' || typeof token === 'number' ? token : undefined;
 }
 
 /** Sends what the handler says, and heartbeats while it is silent, with ever growing numbers. */
@@ -90,9 +124,7 @@ class ProgressNotes {
 		this.#runtime = runtime;
 		this.#tool = tool;
 		this.#startedAtMs = runtime.engine().nowMs();
-		const meta: unknown = ctx.mcpReq._meta;
-		const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
-		this.#token = typeof token === 'string' || typeof token === 'number' ? token : undefined;
+		this.#token = progressTokenOf(ctx.mcpReq._meta);
 		if (this.#token === undefined) return;
 		const heartbeat = setInterval(() => this.#send(), HEARTBEAT_MS);
 		heartbeat.unref();

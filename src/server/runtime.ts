@@ -15,7 +15,9 @@ import {
 import { answerCall } from './answer-call.ts';
 import type { CallSite } from './call-site.ts';
 import { Exchange } from './exchange.ts';
+import { registerLegacyMethods } from './legacy-methods.ts';
 import { localPrincipal, type PrincipalOf } from './principal.ts';
+import { QuestionDesk } from './question-desk.ts';
 import {
 	type AuthInfo,
 	type CallToolResult,
@@ -50,6 +52,8 @@ export class TaskRuntime {
 	readonly engine: () => Engine;
 	/** Resolves when the engine can be asked; discovery does not wait for it. */
 	readonly ready: () => Promise<void>;
+	/** Where clients of earlier protocol versions are asked what tasks ask. */
+	readonly questions = new QuestionDesk();
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
@@ -87,11 +91,11 @@ export class TaskRuntime {
 		const server = await this.#build(tasks, context);
 		if (!(server instanceof McpServer))
 			throw new HoldfastError('INVALID_OPTION', 'The server function must return an McpServer');
-		exchange = new Exchange(server);
+		exchange = new Exchange(server, context.era);
 		if (context.era === 'modern' && !isEntry) {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 			registerTaskMethods(server, exchange, this);
-		}
+		} else if (!isEntry) registerLegacyMethods(server, exchange, this);
 		return server;
 	}
 
