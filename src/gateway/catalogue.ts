@@ -34,6 +34,8 @@ export class Catalogue {
 	readonly #merged = new Map<ListName, ReadonlyMap<string, Offer>>();
 	readonly #reading = new Map<Upstream, Promise<void>>();
 	readonly #fresh = new Set<Upstream>();
+	/** Lists that an upstream has said are changed, until they are read again. */
+	readonly #announced = new Map<Upstream, Set<ListName>>();
 	#restored: Promise<void> | undefined;
 
 	/** @param onChange - hears which lists changed after they had been given to a host. */
@@ -118,8 +120,10 @@ export class Catalogue {
 		);
 	}
 
-	/** Says that an upstream's lists are not what they were. */
-	changed(upstream: Upstream): void {
+	/** Hears from an upstream that a list is not what it was; tells it on once the list was read again. */
+	changed(upstream: Upstream, name: ListName): void {
+		const announced = this.#announced.get(upstream) ?? new Set();
+		this.#announced.set(upstream, announced.add(name));
 		this.#fresh.delete(upstream);
 		void this.refresh(upstream);
 	}
@@ -139,8 +143,11 @@ export class Catalogue {
 		const before = this.#known.get(upstream);
 		this.#learn(upstream, lists);
 		this.#fresh.add(upstream);
+		const announced = this.#announced.get(upstream);
+		this.#announced.delete(upstream);
 		const changed = (['tools', 'prompts', 'resources', 'resourceTemplates'] as const).filter(
-			(name) => JSON.stringify(before?.[name] ?? []) !== JSON.stringify(lists[name]),
+			(name) =>
+				announced?.has(name) === true || JSON.stringify(before?.[name] ?? []) !== JSON.stringify(lists[name]),
 		);
 		if (changed.length === 0) return;
 		this.#onChange(changed);

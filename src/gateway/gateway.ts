@@ -40,7 +40,7 @@ export class Gateway {
 			(upstream) =>
 				new Upstream(upstream, {
 					log,
-					onListsChanged: (changed) => catalogue.changed(changed),
+					onListChanged: (changed, name) => catalogue.changed(changed, name),
 					onResourceUpdated: (uri) => news.resourceUpdated(uri),
 					onLogged: (params) => news.logged(params),
 				}),

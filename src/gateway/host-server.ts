@@ -16,10 +16,10 @@ import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
-import { forwardedMeta } from './forwarded-meta.ts';
 import { hostFacts } from './host-facts.ts';
 import type { HostNews } from './host-news.ts';
 import { registerPassThrough } from './pass-through.ts';
+import { type PreparedCall, preparedOf } from './prepared-call.ts';
 import type { Upstream } from './upstream.ts';
 import type { WaitingHosts } from './waiting-hosts.ts';
 import type { ListName } from './upstream-lists.ts';
@@ -86,14 +86,14 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		const offer = await catalogue.find('tools', name);
 		if (offer)
 			return waiting.while(ctx, (hostId) => {
-				const options = toolOptions(offer, handOver, hostId);
+				const options = toolOptions(offer, handOver, () => preparedOf(tasks.rawCall(ctx) ?? {}, ctx, hostId));
 				return tasks.handler(options, (given: JsonObject, task) =>
 					callUpstream(
 						{
 							upstream: offer.upstream,
 							tool: offer.name,
 							arguments: given,
-							meta: task.prepared.meta,
+							prepared: task.prepared,
 							repeatable: isRepeatable(offer),
 							onLog: (params) => waiting.notify(task.prepared.hostId, 'notifications/message', params),
 						},
@@ -108,27 +108,19 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 	return mcp;
 }
 
-/** What of a host's request the call keeps. */
-type Prepared = {
-	/** Goes to the upstream. */
-	readonly meta: JsonObject;
-	/** The request, in this process. */
-	readonly hostId: string;
-};
-
 /** How a tool of an upstream behaves as a task of the gateway. */
 function toolOptions(
 	offer: Offer,
 	handOver: HandOver,
-	hostId: string,
-): TaskToolOptions<JsonObject, Prepared> {
+	prepare: () => PreparedCall,
+): TaskToolOptions<JsonObject, PreparedCall> {
 	const { syncWindowMs } = offer.upstream.options.tools[offer.name] ?? {};
 	return {
 		handOver,
 		...(syncWindowMs !== undefined && { syncWindowMs }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',
-		prepare: (_args, ctx) => ({ meta: forwardedMeta(ctx), hostId }),
+		prepare,
 	};
 }
 

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { MAX_TIMER_MS } from '../client/clock.ts';
 import { ProtocolError } from '../client/sdk.ts';
-import { isHoldfastError, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { type McpServer, type ServerContext, UriTemplate } from '../server/sdk.ts';
 import type { Catalogue } from './catalogue.ts';
-import { forwardedMeta } from './forwarded-meta.ts';
+import { asHostQuestion, preparedOf } from './prepared-call.ts';
 import type { Upstream } from './upstream.ts';
 
 const ANY_PARAMS = { params: z.looseObject({}) };
@@ -30,10 +30,16 @@ export function registerPassThrough(
 	server.setRequestHandler('resources/read', ANY_PARAMS, async (params, ctx) =>
 		toOwner(catalogue, upstreams, params, (upstream) => pass(upstream, 'resources/read', params, ctx)),
 	);
-	for (const method of ['resources/subscribe', 'resources/unsubscribe'] as const)
-		server.setRequestHandler(method, ANY_PARAMS, async (params, ctx) =>
-			toOwner(catalogue, upstreams, params, (upstream) => pass(upstream, method, params, ctx)),
-		);
+	server.setRequestHandler('resources/subscribe', ANY_PARAMS, async (params) =>
+		toOwner(catalogue, upstreams, params, (upstream) =>
+			watch(upstream, ({ resources }, uri) => resources.add(uri), params),
+		),
+	);
+	server.setRequestHandler('resources/unsubscribe', ANY_PARAMS, async (params) =>
+		toOwner(catalogue, upstreams, params, (upstream) =>
+			watch(upstream, ({ resources }, uri) => resources.remove(uri), params),
+		),
+	);
 	server.setRequestHandler('completion/complete', ANY_PARAMS, async (params, ctx) => {
 		const ref: JsonObject = isJsonObject(params['ref']) ? params['ref'] : {};
 		const isPrompt = ref['type'] === 'ref/prompt';
@@ -56,23 +62,40 @@ export function registerPassThrough(
 	});
 }
 
-/** Sends a host's request on to an upstream. */
+/** Sends a host's request on to an upstream, and what it asks back in a round of its own. */
 async function pass(
 	upstream: Upstream,
 	method: string,
-	params: object,
+	params: Readonly<Record<string, unknown>>,
 	ctx: ServerContext,
 ): Promise<JsonObject> {
+	await connected(upstream);
+	const { meta, capabilities, inputResponses, requestState } = preparedOf(ctx.mcpReq, ctx, '');
+	const sent = {
+		...params,
+		...(inputResponses && { inputResponses }),
+		...(requestState !== null && { requestState }),
+		_meta: { ...meta, ...upstream.capabilitiesMeta(capabilities) },
+	};
+	const options = { signal: ctx.mcpReq.signal, timeout: MAX_TIMER_MS, allowInputRequired: true };
+	const result = await upstream.client.request({ method, params: sent }, ANY_RESULT, options);
+	return result['resultType'] === 'input_required' ? asHostQuestion(result) : result;
+}
+
+async function watch(
+	upstream: Upstream,
+	change: (upstream: Upstream, uri: string) => Promise<void>,
+	params: Readonly<Record<string, unknown>>,
+): Promise<JsonObject> {
+	await connected(upstream);
+	await change(upstream, textOf(params['uri']));
+	return {};
+}
+
+async function connected(upstream: Upstream): Promise<void> {
 	try {
 		await upstream.connect();
-		const meta = forwardedMeta(ctx);
-		const sent = { ...params, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
-		return await upstream.client.request({ method, params: sent }, ANY_RESULT, {
-			signal: ctx.mcpReq.signal,
-			timeout: MAX_TIMER_MS,
-		});
 	} catch (error) {
-		if (error instanceof ProtocolError || !isHoldfastError(error)) throw error;
 		throw new ProtocolError(WIRE_CODES.internalError, messageOf(error));
 	}
 }

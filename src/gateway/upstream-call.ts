@@ -5,9 +5,11 @@ import { MAX_TIMER_MS } from '../client/clock.ts';
 import type { Execution } from '../client/execution.ts';
 import { readReference } from '../client/reference.ts';
 import { type CallToolResult, ProtocolError } from '../client/sdk.ts';
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
+import type { InputRequest } from '../protocol/task.ts';
 import type { CallScope } from './call-scope.ts';
+import { asHostQuestion, type PreparedCall } from './prepared-call.ts';
 import { Questions } from './questions.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -17,13 +19,15 @@ export interface UpstreamCall {
 	/** The upstream's own name of the tool. */
 	readonly tool: string;
 	readonly arguments: JsonObject;
-	/** Goes to the upstream in `_meta`. */
-	readonly meta: JsonObject;
+	readonly prepared: PreparedCall;
 	/** Takes what the upstream logs while it works on the call. */
 	readonly onLog: (params: object) => void;
 	/** Whether a second start does no harm. */
 	readonly repeatable: boolean;
 }
+
+/** Answers to what an upstream asked, and the state that it wants back with them. */
+type Round = Pick<PreparedCall, 'inputResponses' | 'requestState'>;
 
 /**
  * Makes a call of an upstream's tool within a task of the gateway, and ends as the upstream's call ends. A task of
@@ -48,7 +52,7 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 	try {
 		const reference = await task.step('sent', async (): Promise<JsonValue> => {
 			if (!isFirst && !call.repeatable) throw outcomeUnknown(call);
-			execution = await start(call, task, scope);
+			execution = await converse(call, task, scope);
 			if (execution.reference === null) plain = await execution.result();
 			return execution.reference;
 		});
@@ -56,28 +60,61 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 		if (typeof reference !== 'string') {
 			// The upstream had answered, and the gateway went away before it could record what.
 			if (!call.repeatable) throw outcomeUnknown(call);
-			const again = await start(call, task, scope);
+			const again = await converse(call, task, scope);
 			return questions.annotate(await again.result());
 		}
 		return questions.annotate(await follow(call, task, scope, execution, reference));
 	} catch (error) {
+		if (error instanceof HostQuestion) return error.result as unknown as CallToolResult;
 		throw asFailure(call, error);
 	}
 }
 
-/** Sends the call, in its turn; resolves with its result or with the upstream's task. */
-function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise<Execution> {
-	const { upstream } = call;
-	const params = {
-		name: call.tool,
-		arguments: call.arguments,
-		...(Object.keys(call.meta).length > 0 && { _meta: call.meta }),
-	};
+/**
+ * Sends the call, and again with answers for as long as the upstream asks. What it asks before anybody knows of a
+ * task is the host's own to answer, in a call of its own.
+ */
+async function converse(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise<Execution> {
+	let round: Round = call.prepared;
+	for (;;) {
+		const execution = await send(call, round, task, scope);
+		if (execution.reference !== null) {
+			task.becomeTask();
+			return execution;
+		}
+		const result: JsonObject = { ...(await execution.result()) } as JsonObject;
+		if (result['resultType'] !== 'input_required') return execution;
+		if (call.prepared.capabilities !== null && !task.isKept) throw new HostQuestion(asHostQuestion(result));
+		const requests = isJsonObject(result['inputRequests']) ? result['inputRequests'] : {};
+		const answers = Object.entries(requests).map(
+			async ([key, request]) =>
+				[key, await scope.ask(request as unknown as InputRequest, undefined)] as const,
+		);
+		const { requestState } = result;
+		round = {
+			inputResponses: Object.fromEntries(await Promise.all(answers)),
+			requestState: typeof requestState === 'string' ? requestState : null,
+		};
+	}
+}
+
+/** Sends one round of the call, in its turn; resolves with its result or with the upstream's task. */
+function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallScope): Promise<Execution> {
+	const { upstream, prepared } = call;
 	return upstream.limit(async () => {
 		task.signal.throwIfAborted();
 		await upstream.connect();
+		const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
+		const params = {
+			name: call.tool,
+			arguments: call.arguments,
+			...(Object.keys(meta).length > 0 && { _meta: meta }),
+			...(round.inputResponses && { inputResponses: round.inputResponses }),
+			...(round.requestState !== null && { requestState: round.requestState }),
+		};
 		return upstream.scopes.run(scope, () =>
 			upstream.tasks.startTool(params, {
+				allowInputRequired: true,
 				signal: task.signal,
 				timeout: MAX_TIMER_MS,
 				onprogress: ({ progress, total, message }) =>
@@ -127,6 +164,16 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 			...(statusMessage !== undefined && { message: statusMessage }),
 			...(pollIntervalMs !== undefined && { pollIntervalMs }),
 		});
+}
+
+/** Leaves the step in which the call was sent, so that nothing of it is recorded. */
+class HostQuestion extends Error {
+	readonly result: JsonObject;
+
+	constructor(result: JsonObject) {
+		super('The upstream asks before there is a task');
+		this.result = result;
+	}
 }
 
 function outcomeUnknown(

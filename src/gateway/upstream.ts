@@ -10,11 +10,14 @@ import { systemClock } from '../client/clock.ts';
 import { TaskClient } from '../client/task-client.ts';
 import type { Log } from '../engine/options.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
-import { WIRE_CODES } from '../protocol/names.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { CLIENT_CAPABILITIES_META, TASKS_PROTOCOL_VERSION, WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import { callScope, CallScopes } from './call-scope.ts';
 import { ChildTransport } from './child-transport.ts';
 import { upstreamFetch } from './upstream-fetch.ts';
+import { ResourceWatch } from './resource-watch.ts';
+import type { ListName } from './upstream-lists.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
 /** First and longest pause between two attempts to start an upstream that fails, in milliseconds. */
@@ -33,8 +36,8 @@ const SELF = { name: 'holdfast-gateway', version: '1' };
 /** What an upstream needs of the gateway around it. */
 export interface UpstreamDeps {
 	readonly log: Log;
-	/** Hears that its lists are not what they were. */
-	readonly onListsChanged: (upstream: Upstream) => void;
+	/** Hears that one of its lists is not what it was. */
+	readonly onListChanged: (upstream: Upstream, name: ListName) => void;
 	readonly onResourceUpdated: (uri: string) => void;
 	/** Takes a log message that belongs to no call. */
 	readonly onLogged: (params: object) => void;
@@ -48,6 +51,8 @@ export class Upstream {
 	readonly client: Client;
 	/** The calls that it works on. */
 	readonly scopes = new CallScopes();
+	/** The resources that hosts want to hear of. */
+	readonly resources: ResourceWatch;
 	/** Keeps the number of calls in flight within bounds. */
 	readonly limit: LimitFunction;
 	readonly #log: Log;
@@ -66,12 +71,13 @@ export class Upstream {
 		this.client = new Client(SELF, {
 			capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} },
 			listChanged: {
-				tools: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
-				prompts: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
-				resources: { autoRefresh: false, onChanged: () => deps.onListsChanged(this) },
+				tools: { autoRefresh: false, onChanged: () => deps.onListChanged(this, 'tools') },
+				prompts: { autoRefresh: false, onChanged: () => deps.onListChanged(this, 'prompts') },
+				resources: { autoRefresh: false, onChanged: () => deps.onListChanged(this, 'resources') },
 			},
 			versionNegotiation: { mode: 'auto', probe: { timeoutMs: Math.min(5_000, options.startTimeoutMs) } },
 		});
+		this.resources = new ResourceWatch(this.client);
 		for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list'] as const)
 			this.client.setRequestHandler(method, async (request) => {
 				const answer = await this.#ask({ method, params: request.params } as InputRequest);
@@ -98,6 +104,15 @@ export class Upstream {
 	/** Whether there is a connection now. */
 	get isConnected(): boolean {
 		return this.#connectedAtMs !== undefined;
+	}
+
+	/**
+	 * `_meta` that tells the upstream what the host of one call can be asked for, where the protocol version says that
+	 * with each request. On earlier ones the gateway has declared everything, and answers for hosts that cannot.
+	 */
+	capabilitiesMeta(capabilities: JsonObject | null): JsonObject {
+		const isModern = this.client.getNegotiatedProtocolVersion() === TASKS_PROTOCOL_VERSION;
+		return isModern && capabilities !== null ? { [CLIENT_CAPABILITIES_META]: capabilities } : {};
 	}
 
 	/**
@@ -142,6 +157,12 @@ export class Upstream {
 			});
 			await Promise.race([this.client.connect(transport, { timeout: startTimeoutMs }), late]);
 			this.#connectedAtMs = systemClock.nowMs();
+			// An upstream that does not take them up again is still worth having.
+			this.resources
+				.resume()
+				.catch((error: unknown) =>
+					this.#log.warn({ upstream: name, error: messageOf(error) }, 'no news of its resources'),
+				);
 			this.#log.info(
 				{ upstream: name, protocolVersion: this.client.getNegotiatedProtocolVersion() },
 				'connected',

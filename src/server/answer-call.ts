@@ -1,5 +1,5 @@
 import type { TaskRecord } from '../backend/record.ts';
-import { type Call, isDecided } from '../engine/call.ts';
+import type { Call } from '../engine/call.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
@@ -92,7 +92,7 @@ async function giveTask<Args>(
 ): Promise<CallToolResult> {
 	const { options, exchange, ctx } = site;
 	const record =
-		options.syncWindowMs > 0 || call.joined ? await call.until(isDecided, options.syncWindowMs) : undefined;
+		options.syncWindowMs > 0 || call.joined ? await call.inWindow(options.syncWindowMs) : undefined;
 	if (record && isTerminal(record.status) && (!call.kept || call.joined)) return endedAnswer(site, record);
 	let kept: TaskRecord;
 	try {
@@ -101,6 +101,8 @@ async function giveTask<Args>(
 		await call.abandon();
 		throw error;
 	}
+	// The handler ended while it was stored, with a question that comes before any task.
+	if (kept.result?.['resultType'] === 'input_required') return endedAnswer(site, kept);
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
 	return exchange.answer(ctx, { kind: 'result', result: { ...result } });
 }

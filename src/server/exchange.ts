@@ -29,6 +29,8 @@ export interface RawCall {
 	readonly inputResponses: JsonObject;
 	/** holdfast's own request state, without its prefix; undefined when it is another's or none. */
 	readonly heldTaskId: string | undefined;
+	/** The request state of another: of what the tool itself asked in an earlier round. */
+	readonly requestState: string | undefined;
 	/** Whether it has the `task` parameter, with which a client of 2025-11-25 asks for one (L02). */
 	readonly asksForTask: boolean;
 }
@@ -168,6 +170,7 @@ export class Exchange {
 			meta: objectOf(params['_meta']),
 			inputResponses: objectOf(params['inputResponses']),
 			heldTaskId: ours ? requestState.slice(STATE_PREFIX.length) : undefined,
+			requestState: typeof requestState === 'string' && !ours ? requestState : undefined,
 			asksForTask: isJsonObject(params['task']),
 		};
 		this.#pending.set(message.id, { ...pending, call });

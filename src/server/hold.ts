@@ -35,11 +35,11 @@ export async function hold<Args>(
 	const { ctx, options } = site;
 	const { handOver } = options;
 	const heldSinceMs = runtime.engine().nowMs();
-	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
-	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
-	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {
+		const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
+		if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
+		if (options.support !== 'forbidden' || quick) await call.keep();
 		const budgetMs = handOver?.budgetMs(ctx) ?? null;
 		const leftMs = budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
 		const record = await decided(runtime, site, call, leftMs);

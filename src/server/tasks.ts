@@ -3,7 +3,7 @@ import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { InputResponse, InputResponses } from '../protocol/task.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RawCall } from './exchange.ts';
 import { hold } from './hold.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskRuntime } from './runtime.ts';
@@ -24,6 +24,11 @@ export class Tasks {
 	constructor(runtime: TaskRuntime, exchange: () => Exchange) {
 		this.#runtime = runtime;
 		this.#exchange = exchange;
+	}
+
+	/** The call that a tool callback answers, as it came; undefined outside of one. */
+	rawCall(ctx: ServerContext): RawCall | undefined {
+		return this.#exchange().callOf(ctx);
 	}
 
 	/** A task of the caller, as it stands. @throws TASK_NOT_FOUND */

@@ -40,17 +40,20 @@ const TASK_SCENARIOS = [
 const HARNESS = fileURLToPath(
 	new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
 );
-const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url));
 
 const { values: options } = parseArgs({
 	options: {
 		scenario: { type: 'string' },
 		'spec-version': { type: 'string' },
+		gateway: { type: 'boolean', default: false },
 		verbose: { type: 'boolean', default: false },
 	},
 });
+const SERVER = fileURLToPath(
+	new URL(options.gateway ? './gateway-server.ts' : './server.ts', import.meta.url),
+);
 const version = options['spec-version'];
-const baselineFile = fileURLToPath(new URL('./expected-failures.yml', import.meta.url));
+const baselineFile = fileURLToPath(new URL(options.gateway ? './expected-failures-gateway.yml' : './expected-failures.yml', import.meta.url));
 
 /** The arguments that select what to run, one entry per call of the harness. */
 function plan(): string[][] {
