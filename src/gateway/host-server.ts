@@ -16,6 +16,7 @@ import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
+import type { HostConnection } from './forwarded-meta.ts';
 import { hostFacts } from './host-facts.ts';
 import type { HostNews } from './host-news.ts';
 import { registerPassThrough } from './pass-through.ts';
@@ -59,7 +60,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 	const { server } = mcp;
 	server.registerCapabilities({ tools: { listChanged: true } });
 	const handOver = handOverTo(deps, mcp);
-	registerPassThrough(mcp, catalogue, upstreams);
+	// Earlier hosts hear what a server finds worth saying until they ask for something else.
+	const host: HostConnection = { logLevel: context.era === 'legacy' ? 'info' : undefined };
+	registerPassThrough(mcp, host, catalogue, upstreams);
 	// Over HTTP a server of 2026-07-28 lives for one request, and such hosts listen on the bus.
 	if (context.requestInfo === undefined || context.era === 'legacy') news.add(mcp);
 
@@ -86,7 +89,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		const offer = await catalogue.find('tools', name);
 		if (offer)
 			return waiting.while(ctx, (hostId) => {
-				const options = toolOptions(offer, handOver, () => preparedOf(tasks.rawCall(ctx) ?? {}, ctx, hostId));
+				const options = toolOptions(offer, handOver, () =>
+					preparedOf(tasks.rawCall(ctx) ?? {}, ctx, host, hostId),
+				);
 				return tasks.handler(options, (given: JsonObject, task) =>
 					callUpstream(
 						{

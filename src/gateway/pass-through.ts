@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { type McpServer, type ServerContext, UriTemplate } from '../server/sdk.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { HostConnection } from './forwarded-meta.ts';
 import { asHostQuestion, preparedOf } from './prepared-call.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -18,6 +19,7 @@ const RESOURCE_NOT_FOUND = -32002;
 /** Has a server towards a host pass on everything that is neither a list nor a call of a tool. */
 export function registerPassThrough(
 	{ server }: McpServer,
+	host: HostConnection,
 	catalogue: Catalogue,
 	upstreams: readonly Upstream[],
 ): void {
@@ -25,10 +27,10 @@ export function registerPassThrough(
 		const offer = await catalogue.find('prompts', textOf(params['name']));
 		if (!offer)
 			throw new ProtocolError(WIRE_CODES.invalidParams, `Unknown prompt: ${textOf(params['name'])}`);
-		return pass(offer.upstream, 'prompts/get', { ...params, name: offer.name }, ctx);
+		return pass(offer.upstream, 'prompts/get', { ...params, name: offer.name }, ctx, host);
 	});
 	server.setRequestHandler('resources/read', ANY_PARAMS, async (params, ctx) =>
-		toOwner(catalogue, upstreams, params, (upstream) => pass(upstream, 'resources/read', params, ctx)),
+		toOwner(catalogue, upstreams, params, (upstream) => pass(upstream, 'resources/read', params, ctx, host)),
 	);
 	server.setRequestHandler('resources/subscribe', ANY_PARAMS, async (params) =>
 		toOwner(catalogue, upstreams, params, (upstream) =>
@@ -49,14 +51,15 @@ export function registerPassThrough(
 		if (!offer)
 			throw new ProtocolError(WIRE_CODES.invalidParams, 'There is no such prompt or resource template');
 		const own = isPrompt ? { ...ref, name: offer.name } : ref;
-		return pass(offer.upstream, 'completion/complete', { ...params, ref: own }, ctx);
+		return pass(offer.upstream, 'completion/complete', { ...params, ref: own }, ctx, host);
 	});
 	server.setRequestHandler('logging/setLevel', ANY_PARAMS, async (params, ctx) => {
+		host.logLevel = textOf(params['level']);
 		const logging = upstreams.filter(
 			(upstream) => catalogue.known(upstream)?.capabilities['logging'] !== undefined,
 		);
 		await Promise.all(
-			logging.map((upstream) => pass(upstream, 'logging/setLevel', params, ctx).catch(() => {})),
+			logging.map((upstream) => pass(upstream, 'logging/setLevel', params, ctx, host).catch(() => {})),
 		);
 		return {};
 	});
@@ -68,9 +71,10 @@ async function pass(
 	method: string,
 	params: Readonly<Record<string, unknown>>,
 	ctx: ServerContext,
+	host: HostConnection,
 ): Promise<JsonObject> {
 	await connected(upstream);
-	const { meta, capabilities, inputResponses, requestState } = preparedOf(ctx.mcpReq, ctx, '');
+	const { meta, capabilities, inputResponses, requestState } = preparedOf(ctx.mcpReq, ctx, host, '');
 	const sent = {
 		...params,
 		...(inputResponses && { inputResponses }),

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
 import type { ServerContext } from '../server/sdk.ts';
-import { forwardedMeta } from './forwarded-meta.ts';
+import { forwardedMeta, type HostConnection } from './forwarded-meta.ts';
 
 /** Goes before the request state of an upstream, which may itself look like holdfast's own. */
 const STATE_PREFIX = 'upstream:';
@@ -30,14 +30,19 @@ interface FurtherRound {
 }
 
 /** Reads a host's request. */
-export function preparedOf(round: FurtherRound, ctx: ServerContext, hostId: string): PreparedCall {
+export function preparedOf(
+	round: FurtherRound,
+	ctx: ServerContext,
+	host: HostConnection,
+	hostId: string,
+): PreparedCall {
 	const capabilities = envelopeOf(ctx)[CLIENT_CAPABILITIES_META];
 	// The SDK gives the state by a function, which verifies it for servers that sign theirs.
 	const given: unknown = typeof round.requestState === 'function' ? round.requestState() : round.requestState;
 	const state = typeof given === 'string' ? given : null;
 	const answers = isJsonObject(round.inputResponses) ? round.inputResponses : {};
 	return {
-		meta: forwardedMeta(ctx),
+		meta: forwardedMeta(ctx, host),
 		hostId,
 		capabilities: isJsonObject(capabilities) ? inputsOf(capabilities) : null,
 		inputResponses: Object.keys(answers).length > 0 ? answers : null,

@@ -18,8 +18,9 @@ const KEEP_AFTER_MS = 1_000;
 /** A note at least this often, so that a client which extends its timeout on progress goes on waiting. */
 const HEARTBEAT_MS = 10_000;
 
-/** Least time between two forwarded notes. */
+/** Least time between two forwarded notes, once so many have been forwarded in quick succession. */
 const NOTE_MS = 250;
+const NOTES_AT_ONCE = 10;
 
 /**
  * Holds the call of a client that does not declare Tasks until its task ends: durable like any task, with
@@ -117,7 +118,8 @@ class ProgressNotes {
 	#latest: TaskProgress | undefined;
 	#sent = 0;
 	#noteTimer: NodeJS.Timeout | undefined;
-	#lastSentAtMs = 0;
+	/** When the next note may be sent; an idle time before it is worth {@link NOTES_AT_ONCE} notes at most. */
+	#nextAtMs = 0;
 
 	constructor(runtime: TaskRuntime, ctx: ServerContext, call: Call, tool: string) {
 		this.#ctx = ctx;
@@ -140,12 +142,14 @@ class ProgressNotes {
 	}
 
 	end(): void {
+		// The last words come before the answer.
+		if (this.#noteTimer) this.#send();
 		for (const stop of this.#stops.splice(0)) stop();
 	}
 
 	#note(progress: TaskProgress): void {
 		this.#latest = progress;
-		const waitMs = this.#lastSentAtMs + NOTE_MS - this.#runtime.engine().nowMs();
+		const waitMs = this.#nextAtMs - this.#runtime.engine().nowMs();
 		if (waitMs <= 0) this.#send();
 		else {
 			this.#noteTimer ??= setTimeout(() => this.#send(), waitMs);
@@ -157,7 +161,7 @@ class ProgressNotes {
 		clearTimeout(this.#noteTimer);
 		this.#noteTimer = undefined;
 		const nowMs = this.#runtime.engine().nowMs();
-		this.#lastSentAtMs = nowMs;
+		this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - NOTE_MS * NOTES_AT_ONCE) + NOTE_MS;
 		const elapsedMs = nowMs - this.#startedAtMs;
 		const said = this.#latest;
 		// The specification wants every number above the last one, also when the handler repeats itself.

@@ -22,6 +22,7 @@ import {
 	type AuthInfo,
 	type CallToolResult,
 	createMcpHandler,
+	isInputRequiredResult,
 	McpServer,
 	type McpRequestContext,
 } from './sdk.ts';
@@ -40,6 +41,8 @@ interface Entry {
 	readonly run: Run;
 	entered: boolean;
 	thrown: { readonly error: unknown } | undefined;
+	/** What a handler asks before there is a task: for the client's request to carry, and not for this entry. */
+	asked: JsonObject | undefined;
 }
 
 /** `_meta` key of the requests with which holdfast enters a handler; the value is used once. */
@@ -115,7 +118,10 @@ export class TaskRuntime {
 		if (!entry) return answerCall(this, site, raw);
 		entry.entered = true;
 		try {
-			return await site.handler(site.args, entry.run);
+			const result = await site.handler(site.args, entry.run);
+			if (!isInputRequiredResult(result)) return result;
+			entry.asked = result as unknown as JsonObject;
+			return { content: [], isError: true };
 		} catch (error) {
 			entry.thrown = { error };
 			return { content: [], isError: true };
@@ -134,7 +140,7 @@ export class TaskRuntime {
 	/** Enters a tool's handler through the SDK, which validates arguments and output as for any call. */
 	readonly execute = async (details: TaskDetails, run: Run): Promise<HandlerEnd> => {
 		const entryId = randomUUID();
-		const entry: Entry = { run, entered: false, thrown: undefined };
+		const entry: Entry = { run, entered: false, thrown: undefined, asked: undefined };
 		this.#entries.set(entryId, entry);
 		const left = new AbortController();
 		void run.exit.then(() => left.abort());
@@ -142,6 +148,7 @@ export class TaskRuntime {
 			const params = { name: details.record.tool, arguments: details.arguments };
 			const answer = await this.#request('tools/call', params, { [ENTRY_META]: entryId }, left.signal);
 			if (entry.thrown) return { kind: 'threw', error: entry.thrown.error };
+			if (entry.asked) return { kind: 'returned', result: entry.asked };
 			if (isJsonObject(answer['result'])) return { kind: 'returned', result: withoutSelf(answer['result']) };
 			if (!entry.entered) return { kind: 'unknown_tool' };
 			const error = answer['error'];
