@@ -132,23 +132,34 @@ export class BackgroundTasks {
 
 	/**
 	 * Comes back to every task of a client whose outcome was not delivered, after a restart. Handles are the same
-	 * as before. Not held to the limit: what is there must be picked up.
+	 * as before. Not held to the limit: what is there must be picked up. With `unacknowledged`, ends that were told
+	 * but not acknowledged before the crash are told again; only for a host whose journal no other process uses.
 	 */
-	async resumeAll(client: TaskClient): Promise<readonly string[]> {
+	async resumeAll(
+		client: TaskClient,
+		options: { readonly unacknowledged?: boolean } = {},
+	): Promise<readonly string[]> {
 		this.#assertOpen();
-		const executions = await client.resumeAll();
+		const again = options.unacknowledged === true;
+		const told = again ? (await client.openTasks()).filter(({ delivered }) => delivered) : [];
+		const executions = [
+			...(await Promise.all(told.map(({ reference }) => client.resume(reference)))),
+			...(await client.resumeAll()),
+		];
 		return executions
-			.filter(({ reference }) => reference !== null && !this.#open.has(handleOf(reference)))
-			.map((execution) => this.#keep(execution.tool, Promise.resolve(execution), execution).handle);
+			.filter(({ reference }) => reference !== null && !this.#knows(handleOf(reference)))
+			.map(
+				(execution) => this.#keep(execution.tool, Promise.resolve(execution), { execution, again }).handle,
+			);
 	}
 
 	/**
-	 * Waits for a call, at most `maxWaitMs` milliseconds. What has ended can be read again and again, for as long
-	 * as it is among the last 1,000.
+	 * Waits for a call, at most `maxWaitMs` milliseconds, or until `signal` fires, which leaves the call alone. What
+	 * has ended can be read again and again, for as long as it is among the last 1,000.
 	 *
 	 * @throws TASK_NOT_FOUND for a handle that this manager does not know, or has detached.
 	 */
-	async await(handle: string, maxWaitMs: number): Promise<BackgroundAwait> {
+	async await(handle: string, maxWaitMs: number, signal?: AbortSignal): Promise<BackgroundAwait> {
 		const known = this.#ended.get(handle);
 		if (known) return { kind: 'ended', end: known };
 		const entry = this.#entry(handle);
@@ -160,7 +171,9 @@ export class BackgroundTasks {
 					if (!ended) throw unknownHandle(handle);
 					return ended;
 				}),
-				sleep(this.#clock, maxWaitMs, late.signal).then(() => undefined),
+				sleep(this.#clock, maxWaitMs, signal ? AbortSignal.any([signal, late.signal]) : late.signal).then(
+					() => undefined,
+				),
 			]);
 			if (end) return { kind: 'ended', end };
 			const state = entry.execution?.state;
@@ -228,7 +241,11 @@ export class BackgroundTasks {
 					return { kind: 'result', result };
 				}
 			}
-			const entry = this.#keep(params.name, starting, execution, plainCall);
+			const reference = execution?.reference ?? undefined;
+			// A call that joined an open task, by its idempotency key.
+			const open = reference === undefined ? undefined : this.#open.get(handleOf(reference));
+			if (open) execution?.detach();
+			const entry = open ?? this.#keep(params.name, starting, { execution, plainCall });
 			return { kind: 'background', handle: entry.handle, text: startText(entry) };
 		} finally {
 			window.abort();
@@ -238,8 +255,15 @@ export class BackgroundTasks {
 	#keep(
 		tool: string,
 		starting: Promise<Execution>,
-		execution: Execution | undefined,
-		plainCall = new AbortController(),
+		{
+			execution,
+			plainCall = new AbortController(),
+			again = false,
+		}: {
+			readonly execution: Execution | undefined;
+			readonly plainCall?: AbortController;
+			readonly again?: boolean;
+		},
 	): Entry {
 		const entry: Entry = {
 			handle: handleOf(execution?.reference ?? randomBytes(16).toString('hex')),
@@ -247,16 +271,16 @@ export class BackgroundTasks {
 			ended: Promise.withResolvers(),
 		};
 		this.#open.set(entry.handle, entry);
-		void this.#watch(entry, starting);
+		void this.#watch(entry, starting, again);
 		return entry;
 	}
 
-	async #watch(entry: Entry, starting: Promise<Execution>): Promise<void> {
+	async #watch(entry: Entry, starting: Promise<Execution>, again: boolean): Promise<void> {
 		let end: BackgroundEnd | undefined;
 		try {
 			entry.execution = await starting;
 			// Undefined: another process of this host was first.
-			if (await entry.execution.deliverOnce())
+			if ((await entry.execution.deliverOnce()) || again)
 				end = this.#end(entry, 'completed', { result: await entry.execution.result() });
 		} catch (error) {
 			if (this.#open.get(entry.handle) === entry) end = this.#end(entry, statusAfter(entry), { error });
@@ -302,6 +326,10 @@ export class BackgroundTasks {
 		this.#open.delete(entry.handle);
 		entry.ended.resolve(undefined);
 		entry.execution?.detach();
+	}
+
+	#knows(handle: string): boolean {
+		return this.#open.has(handle) || this.#ended.has(handle);
 	}
 
 	#entry(handle: string): Entry {
