@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, MAX_TIMER_MS, sleep, systemClock } from './clock.ts';
 import type { CallToolParams } from './connection.ts';
 import type { Execution } from './execution.ts';
+import { readReference } from './reference.ts';
 import type { CallToolRequestOptions, CallToolResult } from './sdk.ts';
 import type { TaskClient } from './task-client.ts';
 import type { TaskState } from './task-state.ts';
@@ -266,7 +267,7 @@ export class BackgroundTasks {
 		},
 	): Entry {
 		const entry: Entry = {
-			handle: handleOf(execution?.reference ?? randomBytes(16).toString('hex')),
+			handle: execution?.reference ? handleOf(execution.reference) : toHandle(randomBytes(16)),
 			...{ tool, plainCall, execution, startedAtMs: this.#clock.nowMs(), awaiting: 0 },
 			ended: Promise.withResolvers(),
 		};
@@ -356,7 +357,12 @@ const STATUS_WORDS = {
 
 /** A short word for a model, the same for the same task in every process. */
 function handleOf(reference: string): string {
-	return `task_${createHash('sha256').update(reference).digest('hex').slice(0, 12)}`;
+	const { server, taskId } = readReference(reference);
+	return toHandle(JSON.stringify([server, taskId]));
+}
+
+function toHandle(what: string | Buffer): string {
+	return `task_${createHash('sha256').update(what).digest('hex').slice(0, 12)}`;
 }
 
 function statusAfter({ execution, plainCall }: Entry): BackgroundEnd['status'] {
