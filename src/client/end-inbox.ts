@@ -26,6 +26,11 @@ export class EndInbox {
 	readonly #taken: Arrival[] = [];
 	#wake = Promise.withResolvers<void>();
 
+	/** How many ends have arrived and were not taken. */
+	get size(): number {
+		return this.#arrived.length;
+	}
+
 	/** Takes what has arrived, oldest first; nothing, perhaps. */
 	take(): readonly BackgroundEnd[] {
 		const arrived = this.#arrived.splice(0);

@@ -159,7 +159,9 @@ describe('the inbox of ends', () => {
 		void inbox.onEnd(end('a'));
 		void inbox.onEnd(end('b'));
 		expect((await waiting).map(({ handle }) => handle)).toEqual(['a', 'b']);
+		expect(inbox.size).toBe(0);
 		void inbox.onEnd(end('c'));
+		expect(inbox.size).toBe(1);
 		expect((await inbox.next()).map(({ handle }) => handle)).toEqual(['c']);
 		expect(inbox.take()).toEqual([]);
 	});
