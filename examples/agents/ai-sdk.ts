@@ -65,10 +65,10 @@ async function waiting(): Promise<void> {
 	});
 	assert.equal(model.doGenerateCalls.length, 2);
 	assert.deepEqual(builds, ['1.0.0']);
-	const polls = requests.filter((method) => method === 'tasks/get').length;
-	assert(polls > 1);
+	const about = requests.filter((method) => /^(tasks|subscriptions)\//.test(method));
+	assert(about.includes('tasks/update'), 'The question was answered');
 	console.log(
-		`Waiting: ${model.doGenerateCalls.length} model turns, ${polls} polls, none of which is a turn.`,
+		`Waiting: ${model.doGenerateCalls.length} model turns, ${about.length} requests about the task.`,
 	);
 }
 

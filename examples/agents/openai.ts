@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { memory } from 'holdfast/memory';
 import { createTaskServer, listen } from 'holdfast/server';
+import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 import { Conversation } from './conversation.ts';
 import { releaseServer } from './release-server.ts';
 import { type Reply, ScriptedModel } from './scripted-model.ts';
@@ -29,7 +30,7 @@ const serving = await listen(createTaskServer({ backend: memory(), server: relea
 	port: 0,
 });
 const model = new ScriptedModel(
-	(turn, messages) => SCRIPT[turn - 1] ?? `The news: ${String(messages.at(-1)?.content)}`,
+	(turn, messages) => SCRIPT[turn - 1] ?? `The news: ${contentOf(messages.at(-1))}`,
 );
 const modelUrl = await model.start();
 const agents: ChildProcess[] = [];
@@ -49,8 +50,8 @@ try {
 	const { messages } = new Conversation(join(folder, 'conversation.json'));
 	const roles = messages.map(({ role }) => role).join(' ');
 	assert.equal(roles, 'user assistant tool assistant tool assistant user assistant');
-	assert.match(String(messages[2]?.content), /goes on in the background as task_/);
-	assert.match(String(messages.at(-1)?.content), /1\.2\.0 has 7 MB and was published$/);
+	assert.match(contentOf(messages[2]), /goes on in the background as task_/);
+	assert.match(contentOf(messages.at(-1)), /1\.2\.0 has 7 MB and was published$/);
 	assert.deepEqual(builds, [version], 'The release is built once');
 	const questions = [...said, ...saidLater].filter((line) => line.startsWith('asked: '));
 	assert.deepEqual(questions, [`asked: Publish ${version}?`]);
@@ -62,6 +63,10 @@ try {
 	model.close();
 	await serving.close();
 	rmSync(folder, { recursive: true, force: true });
+}
+
+function contentOf(message: ChatCompletionMessageParam | undefined): string {
+	return typeof message?.content === 'string' ? message.content : '';
 }
 
 function startAgent(): ChildProcess {

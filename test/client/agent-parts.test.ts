@@ -1,5 +1,5 @@
 /** What agent loops are made of: names, what a model is given of a result, the inbox of ends. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { answerParts, plainText } from '../../src/client/answer-parts.ts';
 import type { BackgroundEnd } from '../../src/client/background-tasks.ts';
