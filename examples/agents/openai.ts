@@ -11,27 +11,18 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { memory } from 'holdfast/memory';
 import { createTaskServer, listen } from 'holdfast/server';
-import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 import { Conversation } from './conversation.ts';
 import { releaseServer } from './release-server.ts';
-import { type Reply, ScriptedModel } from './scripted-model.ts';
+import { contentOf, releaseScript } from './release-script.ts';
+import { ScriptedModel } from './scripted-model.ts';
 
 const version = '1.2.0';
-const SCRIPT: readonly Reply[] = [
-	{ tool: 'release_build', arguments: { version } },
-	// While the release is built, the model does something else.
-	{ tool: 'list_changes', arguments: { version } },
-	'It is being built. I will tell you when it is out.',
-];
-
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-agent-'));
 const builds: string[] = [];
 const serving = await listen(createTaskServer({ backend: memory(), server: releaseServer(builds) }), {
 	port: 0,
 });
-const model = new ScriptedModel(
-	(turn, messages) => SCRIPT[turn - 1] ?? `The news: ${contentOf(messages.at(-1))}`,
-);
+const model = new ScriptedModel(releaseScript(version));
 const modelUrl = await model.start();
 const agents: ChildProcess[] = [];
 
@@ -63,10 +54,6 @@ try {
 	model.close();
 	await serving.close();
 	rmSync(folder, { recursive: true, force: true });
-}
-
-function contentOf(message: ChatCompletionMessageParam | undefined): string {
-	return typeof message?.content === 'string' ? message.content : '';
 }
 
 function startAgent(): ChildProcess {

@@ -8,20 +8,22 @@ import * as z from 'zod';
 /** What the model says in a turn: words, or a call of a tool. */
 export type Reply = string | { readonly tool: string; readonly arguments: object };
 
+/** What is said to a conversation. Goes by the messages alone, as a model does. */
+export type Script = (messages: readonly ChatCompletionMessageParam[]) => Reply | Promise<Reply>;
+
 const request = z.object({ messages: z.array(z.custom<ChatCompletionMessageParam>()) });
 
 export class ScriptedModel {
 	readonly #server: Server;
-	readonly #script: (turn: number, messages: readonly ChatCompletionMessageParam[]) => Reply;
+	readonly #script: Script;
 	#turns = 0;
 
-	/** @param script - what is said in which turn, counted from 1. */
-	constructor(script: (turn: number, messages: readonly ChatCompletionMessageParam[]) => Reply) {
+	constructor(script: Script) {
 		this.#script = script;
 		this.#server = createServer(async (incoming, outgoing) => {
 			const { messages } = request.parse(JSON.parse(await text(incoming)));
 			outgoing.setHeader('content-type', 'application/json');
-			outgoing.end(JSON.stringify(this.#completion(messages)));
+			outgoing.end(JSON.stringify(await this.#completion(messages)));
 		});
 	}
 
@@ -42,9 +44,9 @@ export class ScriptedModel {
 		this.#server.closeAllConnections();
 	}
 
-	#completion(messages: readonly ChatCompletionMessageParam[]): object {
+	async #completion(messages: readonly ChatCompletionMessageParam[]): Promise<object> {
 		this.#turns += 1;
-		const reply = this.#script(this.#turns, messages);
+		const reply = await this.#script(messages);
 		const called = typeof reply === 'string' ? undefined : reply;
 		const message = {
 			...{ role: 'assistant', content: called ? null : reply, refusal: null },
