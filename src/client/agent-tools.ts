@@ -6,6 +6,7 @@ import { type AgentAnswer, errorAnswer, textAnswer } from './agent-answer.ts';
 import type { AgentCall, AgentTool } from './agent-tool.ts';
 import { answerParts } from './answer-parts.ts';
 import type { BackgroundEnd, BackgroundTasks, LeavePolicy } from './background-tasks.ts';
+import { MAX_TIMER_MS } from './clock.ts';
 import type { CallToolParams } from './connection.ts';
 import { functionNames } from './function-names.ts';
 import { HANDLE_TOOL_NAMES, HandleTools } from './handle-tools.ts';
@@ -164,8 +165,10 @@ export class AgentTools {
 		params: CallToolParams,
 		signal: AbortSignal | undefined,
 	): Promise<CallToolResult> {
-		if (this.#onAbort === 'cancel') return client.callTool(params, { ...(signal && { signal }) });
-		const execution = await client.startTool(params, { ...(signal && { signal }) });
+		// A call that a server without Tasks holds may take as long as it takes.
+		const options = { timeout: MAX_TIMER_MS, ...(signal && { signal }) };
+		if (this.#onAbort === 'cancel') return client.callTool(params, options);
+		const execution = await client.startTool(params, options);
 		try {
 			return await execution.result({ ...(signal && { signal }), onAbort: 'leave' });
 		} finally {

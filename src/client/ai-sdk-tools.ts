@@ -38,7 +38,7 @@ export interface AiSdkUserMessage {
 /**
  * The tools of an {@link AgentTools} for `generateText`, `streamText` and agents of the AI SDK 7. Takes the SDK's
  * `jsonSchema` as an argument, so that holdfast does not depend on the SDK:
- * `aiSdkTools(agentTools, jsonSchema)`.
+ * `aiSdkTools(agentTools, jsonSchema)`. Call it again after `agentTools.refresh()`.
  *
  * The SDK's `abortSignal` stops waiting; what becomes of the task says the option `onAbort` of the agent tools. What
  * a tool returned, as `output` of the SDK's tool results, is an {@link AgentAnswer}.

@@ -16,12 +16,10 @@ const MAX_FILE_LENGTH = 8_000_000;
  */
 export function answerParts(result: CallToolResult, maxTextLength: number): readonly AnswerPart[] {
 	const { structuredContent } = result;
-	const blocks = Array.isArray(result.content) ? result.content.map(partOf) : [];
-	const wordless = !blocks.some(({ type }) => type === 'text');
-	const parts =
-		wordless && structuredContent !== undefined
-			? [...blocks, text(JSON.stringify(structuredContent))]
-			: blocks;
+	const content = Array.isArray(result.content) ? result.content : [];
+	const hasText = content.some((block) => block.type === 'text' && block.text.trim() !== '');
+	const parts = content.map(partOf);
+	if (!hasText && structuredContent !== undefined) parts.push(text(JSON.stringify(structuredContent)));
 	if (parts.length === 0) return [text('The tool returned nothing.')];
 	return cutParts(parts, maxTextLength);
 }

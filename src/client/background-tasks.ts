@@ -382,7 +382,10 @@ function startText({ handle, tool, execution }: Entry): string {
 function openText({ handle, tool }: Entry, state: TaskState | undefined): string {
 	const said = state?.statusMessage ? `: ${state.statusMessage}` : '';
 	const lost = state?.reachable === false ? ' Its server cannot be reached at the moment.' : '';
-	return `The background call ${handle} of the tool "${tool}" is still ${state?.status ?? 'working'}${said}.${lost}`;
+	// The model cannot answer, and should not try.
+	const asks =
+		state?.status === 'input_required' && 'waiting for an answer to a question, which the host is asked';
+	return `The background call ${handle} of the tool "${tool}" is ${asks || 'still working'}${said}.${lost}`;
 }
 
 function unknownHandle(handle: string): Error {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** The longest name of a function that model providers take. */
 const MAX_LENGTH = 64;
+const LEGAL = new RegExp(`^[A-Za-z0-9_-]{1,${MAX_LENGTH}}$`);
 
 /** A tool as it is named by its server. */
 export interface NamedTool {
@@ -26,7 +27,7 @@ export function functionNames<TOOL extends NamedTool>(
 		unnamed = [];
 		for (const [name, group] of groups) {
 			const [only] = group;
-			const clear = group.length === 1 && name.length <= MAX_LENGTH && !reserved.includes(name);
+			const clear = group.length === 1 && LEGAL.test(name) && !reserved.includes(name);
 			// A digest is as clear as it gets.
 			if (only && (nameOf === digestName || (clear && !names.has(name)))) names.set(name, only);
 			else unnamed.push(...group);

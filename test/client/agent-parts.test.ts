@@ -108,6 +108,10 @@ describe('what a model is given of a result', () => {
 		expect(
 			plainText(answerParts({ content: [{ type: 'text', text: '3 rows' }], structuredContent }, 1_000)),
 		).toBe('3 rows');
+		const link = { type: 'resource_link' as const, uri: 'file:///r.csv', name: 'r' };
+		expect(plainText(answerParts({ content: [link], structuredContent }, 1_000))).toBe(
+			'Link to r: file:///r.csv\n{"rows":3}',
+		);
 		expect(plainText(answerParts({ content: [] }, 1_000))).toBe('The tool returned nothing.');
 	});
 

@@ -12,7 +12,7 @@ import { EndInbox } from '../../src/client/end-inbox.ts';
 import { memoryJournal } from '../../src/client/journal/memory-journal.ts';
 import { OpenAiTools } from '../../src/client/openai-tools.ts';
 import type { TaskClient } from '../../src/client/task-client.ts';
-import { DROP, done, FakeServer, Refusal, SILENCE, task } from './fake-server.ts';
+import { DROP, done, FakeServer, form, Refusal, SILENCE, task } from './fake-server.ts';
 
 const BUILD = {
 	name: 'build.all',
@@ -154,6 +154,18 @@ describe('the tools of a loop around chat completions', () => {
 		expect(inbox.take()).toEqual([]);
 		expect(await run(call('await_task', { handle }))).toMatch(/has ended\.\nbuilt$/);
 		expect(await run(call('cancel_task', { handle }))).toMatch(/has ended already/);
+	});
+
+	it('say that a call waits for an answer, which the model cannot give', async () => {
+		const fake = new FakeServer();
+		const clients = [await fake.taskClient({ onInput: () => new Promise(() => {}) })];
+		const { run } = await loop({ fake, clients });
+		fake.get = (_n, taskId) =>
+			task({ taskId, status: 'input_required', inputRequests: { ok: form('Publish?') } });
+		const handle = handleIn(await run(call('build_all', { target: 'app' })));
+		expect(await run(call('await_task', { handle, maxWaitMs: 5_000 }), 5_000)).toMatch(
+			/is waiting for an answer to a question, which the host is asked/,
+		);
 	});
 
 	it('cancel a call on demand, also where the server is silent about it', async () => {
