@@ -172,7 +172,8 @@ export class AgentTools {
 		try {
 			return await execution.result({ ...(signal && { signal }), onAbort: 'leave' });
 		} finally {
-			if (execution.outcome) await execution.acknowledge();
+			// A result is one also where the journal cannot be written.
+			if (execution.outcome) await execution.acknowledge().catch(() => {});
 			else execution.detach();
 		}
 	}

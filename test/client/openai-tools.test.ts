@@ -242,9 +242,10 @@ describe('the tools of a loop around chat completions', () => {
 
 	it('stop the task of an aborted call, or leave it, by policy', async () => {
 		for (const onAbort of ['cancel', 'detach'] as const) {
-			const { fake, background, openai } = await loop({ onAbort });
+			const { fake, background, openai, run } = await loop({ onAbort });
 			const stop = new AbortController();
-			const running = openai.run(call('build_all', { target: 'app' }), { signal: stop.signal });
+			const aborted = call('build_all', { target: 'app' });
+			const running = openai.run(aborted, { signal: stop.signal });
 			running.catch(() => {});
 			await fake.clock.advance(500);
 			stop.abort(new Error('Interrupted'));
@@ -252,6 +253,9 @@ describe('the tools of a loop around chat completions', () => {
 			await expect(running).rejects.toThrow('Interrupted');
 			expect(fake.of('tasks/cancel')).toHaveLength(onAbort === 'cancel' ? 1 : 0);
 			expect(background.open).toHaveLength(onAbort === 'cancel' ? 1 : 0);
+			// What was aborted has no answer, so it may be called again.
+			expect(await run(aborted)).toMatch(/goes on in the background/);
+			expect(fake.of('tools/call')).toHaveLength(2);
 		}
 	});
 
