@@ -7,6 +7,7 @@ export {
 	type BackgroundTasksOptions,
 	type LeavePolicy,
 } from './background-tasks.ts';
+export type { CallRoute, RouteKind } from './call-route.ts';
 export type { Clock } from './clock.ts';
 export { Execution, type ResultOptions } from './execution.ts';
 export { fileJournal } from './journal/file-journal.ts';
