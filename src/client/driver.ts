@@ -85,7 +85,10 @@ export class Driver {
 		this.#attendance = new Attendance({
 			attend: async (signal) => deps.connection.wire().attend(this.#taskId, signal),
 			onTask: (task) => hasEnded(task) && this.#see(task),
-			onTrouble: (error) => this.#tell(error),
+			onTrouble: (error) => {
+				this.#tell(error);
+				this.#pollIn(this.#nextPollMs());
+			},
 		});
 		if (own.created) this.#update(own.created);
 	}

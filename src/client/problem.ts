@@ -49,6 +49,9 @@ export function problemOf(error: unknown): RequestProblem {
 	// Only the bodies of HTTP 400 reach the caller as a ProtocolError; the others are inside the HTTP error.
 	if (error instanceof SdkHttpError) {
 		const code = rpcCodeIn(error.data['text']);
+		// A session that is gone says nothing about the task: the host may connect anew.
+		if (error.data.status === 404 && code !== WIRE_CODES.methodNotFound)
+			return new RequestProblem('outage', error);
 		if (code !== undefined) return new RequestProblem(rpcKind(code), error, retryAfterOf(error));
 		return new RequestProblem('outage', error, retryAfterOf(error));
 	}
