@@ -144,17 +144,22 @@ export function legacyServer(options: LegacyServerOptions = {}): McpServer {
 		await store.updateTaskStatus(taskId, 'working');
 		return { status: 'completed', result: words(said) };
 	});
-	server.registerTool('plain', { inputSchema: { label: z.string().optional() } }, async (_args, extra) => {
-		events.starts.push('plain');
-		const progressToken = extra._meta?.progressToken;
-		if (progressToken !== undefined)
-			await extra.sendNotification({
-				method: 'notifications/progress',
-				params: { progressToken, progress: 1, total: 2, message: 'half' },
-			});
-		await pause(20);
-		return words('plain');
-	});
+	server.registerTool(
+		'plain',
+		{ inputSchema: { label: z.string().optional() } },
+		async ({ label }, extra) => {
+			events.starts.push('plain');
+			const progressToken = extra._meta?.progressToken;
+			if (progressToken !== undefined)
+				await extra.sendNotification({
+					method: 'notifications/progress',
+					params: { progressToken, progress: 1, total: 2, message: 'half' },
+				});
+			if (label === 'hold') return new Promise(() => {});
+			await pause(20);
+			return words('plain');
+		},
+	);
 	return server;
 }
 
@@ -164,7 +169,9 @@ export class LegacyHttp {
 	readonly requests: { http: string; method: string; session: string | undefined; id: unknown }[] = [];
 	readonly #sessions = new Map<string, { transport: StreamableHTTPServerTransport; server: McpServer }>();
 	readonly #http = createHttpServer((request, response) => void this.#handle(request, response));
-	#make: () => McpServer;
+	/** Whether new sessions are lost as soon as they are made. */
+	forgetful = false;
+	readonly #make: () => McpServer;
 
 	private constructor(make: () => McpServer) {
 		this.#make = make;
@@ -190,9 +197,15 @@ export class LegacyHttp {
 	}
 
 	/** Loses every session and cuts what is under way, as a process does that is killed and started again. */
-	restart(): void {
+	async restart(): Promise<void> {
 		this.#sessions.clear();
 		this.#http.closeAllConnections();
+		// By the time that this has gone to and fro, the pool of connections knows which of them are dead.
+		for (let known = false; !known; )
+			known = await fetch(this.url).then(
+				(response) => response.text().then(() => true),
+				() => false,
+			);
 	}
 
 	/** Cuts every connection, and keeps the sessions. */
@@ -218,7 +231,9 @@ export class LegacyHttp {
 		if (session === undefined && isInitializeRequest(body)) {
 			const transport = new StreamableHTTPServerTransport({
 				sessionIdGenerator: () => randomUUID(),
-				onsessioninitialized: (created) => void this.#sessions.set(created, { transport, server }),
+				onsessioninitialized: (created) => {
+					if (!this.forgetful) this.#sessions.set(created, { transport, server });
+				},
 			});
 			const server = this.#make();
 			await server.connect(transport as Parameters<McpServer['connect']>[0]);

@@ -150,7 +150,7 @@ describe('a task of 2025-11-25', () => {
 	it('that the server does not know any more is said to be lost, with its outcome unknown', async () => {
 		const { http, tasks } = await overHttp();
 		const execution = await tasks.startTool({ name: 'forever' });
-		http.restart();
+		await http.restart();
 		await expect(execution.result()).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
 	}, 15_000);
 
