@@ -45,8 +45,8 @@ export class LegacyQuestions {
 		const taskId = relatedTaskOf(message.params);
 		const method = METHODS.find((known) => known === message.method);
 		if (!('id' in message) || taskId === undefined || method === undefined) return true;
-		const { _meta, ...params } = message.params;
-		const identity = JSON.stringify([taskId, method, params]);
+		const { params } = message;
+		const identity = JSON.stringify([taskId, method, { ...params, _meta: null }]);
 		const same = [...this.#open.values()].find((open) => open.identity === identity);
 		const open = same ?? { identity, requestIds: [] };
 		open.requestIds.push(message.id);
@@ -71,14 +71,14 @@ export class LegacyQuestions {
 			(result) => ({ result }),
 			(error: unknown) => ({ error: { code: WIRE_CODES.internalError, message: messageOf(error) } }),
 		);
-		this.#close(open, { jsonrpc: '2.0', id, ...body } as JSONRPCMessage, undefined);
+		this.#close(open, { jsonrpc: '2.0', id, ...body }, undefined);
 	}
 
 	#close(open: OpenQuestion, answer: JSONRPCMessage, sentId: RequestId | undefined): void {
 		for (const id of open.requestIds) {
 			this.#open.delete(id);
 			// A request whose stream is gone does not take the answer; the one that asked again does.
-			if (id !== sentId) this.#send({ ...answer, id } as JSONRPCMessage).catch(() => {});
+			if (id !== sentId) this.#send({ ...answer, id }).catch(() => {});
 		}
 	}
 

@@ -46,7 +46,7 @@ export class TransportShim {
 	readonly #calls = new Map<string, PendingCall>();
 	readonly #requests = new Map<string, PendingCall>();
 	/** Ids of requests of older versions that are not answered yet. */
-	readonly #unanswered = new Set<string>();
+	readonly #unanswered = new Set<unknown>();
 	readonly #taskListeners = new Set<(params: JsonObject) => void>();
 	readonly #toolListeners = new Set<() => void>();
 	readonly #listenFilters = new Map<string, object>();
@@ -130,7 +130,7 @@ export class TransportShim {
 		}
 		const params: unknown = message.params;
 		if (!isJsonObject(params)) return send(message, options);
-		if (message.method === 'notifications/cancelled') this.#unanswered.delete(String(params['requestId']));
+		if (message.method === 'notifications/cancelled') this.#unanswered.delete(params['requestId']);
 		const meta = isJsonObject(params['_meta']) ? params['_meta'] : {};
 		const { [LOCAL_META]: localId, [CALL_META]: callId, ...rest } = meta;
 		const rawId = 'id' in message ? message.id : undefined;
@@ -144,8 +144,8 @@ export class TransportShim {
 		const call = typeof callId === 'string' ? this.#calls.get(callId) : undefined;
 		const isModern = rest[PROTOCOL_VERSION_META] === TASKS_PROTOCOL_VERSION;
 		if (id !== undefined && call && (isModern || call.asksTask)) this.#requests.set(id, call);
-		if (id !== undefined && !isModern && (call || message.method.startsWith('tasks/')))
-			return send(legacy(message, params, rest, call), this.#watched(id, call, options));
+		if (rawId !== undefined && !isModern && (call || message.method.startsWith('tasks/')))
+			return send(legacy(message, params, rest, call), this.#watched(rawId, call, options));
 		if (id !== undefined && isModern && message.method === 'subscriptions/listen')
 			if (isJsonObject(params['notifications'])) this.#listenFilters.set(id, params['notifications']);
 		// A tools/call that the host makes past holdfast cannot take a task, so it must not declare them.
@@ -160,7 +160,7 @@ export class TransportShim {
 	 * waits on until the request times out.
 	 */
 	#watched(
-		id: string,
+		id: string | number,
 		call: PendingCall | undefined,
 		options: TransportSendOptions | undefined,
 	): TransportSendOptions {
@@ -169,8 +169,7 @@ export class TransportShim {
 			options?.onRequestStreamEnd?.();
 			if (!this.#unanswered.delete(id)) return;
 			if (call) call.isCutOff = true;
-			// The SDK counts its requests.
-			this.#deliver({ jsonrpc: '2.0', id: Number(id), error: CUT_OFF });
+			this.#deliver({ jsonrpc: '2.0', id, error: CUT_OFF });
 		};
 		return { ...options, onRequestStreamEnd };
 	}
@@ -189,7 +188,7 @@ export class TransportShim {
 		}
 		const id = String('id' in message ? message.id : undefined);
 		this.#listenFilters.delete(id);
-		this.#unanswered.delete(id);
+		this.#unanswered.delete(message.id);
 		const call = this.#requests.get(id);
 		if (!call) return message;
 		this.#requests.delete(id);
@@ -241,11 +240,10 @@ function legacy(
 	meta: JsonObject,
 	call: PendingCall | undefined,
 ): JSONRPCMessage {
-	const { _meta, ...rest } = params;
 	const nextParams = {
-		...rest,
+		...params,
 		...(call?.asksTask && { task: call.asksTask }),
-		...(Object.keys(meta).length > 0 && { _meta: meta }),
+		_meta: Object.keys(meta).length > 0 ? meta : undefined,
 	};
 	return { ...message, params: nextParams };
 }

@@ -71,7 +71,7 @@ export function legacyServer(options: LegacyServerOptions = {}): McpServer {
 			{
 				createTask: async (_args: unknown, extra: Extra) => {
 					events.starts.push(name);
-					const store = extra.taskStore as Store;
+					const store = extra.taskStore;
 					const ttl = extra.taskRequestedTtl ?? null;
 					const task = await store.createTask({ ttl, pollInterval: POLL_MS });
 					void work(task.taskId, store, extra)
@@ -163,6 +163,13 @@ export function legacyServer(options: LegacyServerOptions = {}): McpServer {
 	return server;
 }
 
+/** A store that shows every session the tasks of all, as a server has it that keeps its tasks in a database. */
+export class SharedTaskStore extends InMemoryTaskStore {
+	override createTask(...[params, requestId, request]: Parameters<InMemoryTaskStore['createTask']>) {
+		return super.createTask(params, requestId, request);
+	}
+}
+
 /** An HTTP server with sessions that can forget them, as a restart does. */
 export class LegacyHttp {
 	/** What came in: HTTP method, JSON-RPC method, and the session that it named. */
@@ -208,6 +215,11 @@ export class LegacyHttp {
 			);
 	}
 
+	/** Says to every client that the tools have changed. */
+	sendToolListChanged(): void {
+		for (const { server } of this.#sessions.values()) server.sendToolListChanged();
+	}
+
 	/** Cuts every connection, and keeps the sessions. */
 	cut(): void {
 		this.#http.closeAllConnections();
@@ -236,7 +248,7 @@ export class LegacyHttp {
 				},
 			});
 			const server = this.#make();
-			await server.connect(transport as Parameters<McpServer['connect']>[0]);
+			await server.connect(transport);
 			return transport.handleRequest(request, response, body);
 		}
 		const known = session === undefined ? undefined : this.#sessions.get(session);

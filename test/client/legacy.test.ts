@@ -1,17 +1,19 @@
 /** Tasks of 2025-11-25: the official SDK 1.x server, driven by the task client over HTTP and over stdio. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CallRoute } from '../../src/client/call-route.ts';
+import { fileJournal } from '../../src/client/journal/file-journal.ts';
 import { memoryJournal } from '../../src/client/journal/memory-journal.ts';
 import { readReference } from '../../src/client/reference.ts';
 import { TaskClient } from '../../src/client/task-client.ts';
 import type { TaskClientOptions } from '../../src/client/task-client-options.ts';
 import { taskFetch } from '../../src/client/task-fetch.ts';
-import { isHoldfastError } from '../../src/errors.ts';
-import { LegacyHttp, type LegacyServerOptions, legacyServer } from './legacy-server.ts';
+import { LegacyHttp, type LegacyServerOptions, legacyServer, SharedTaskStore } from './legacy-server.ts';
 import { text } from './server.ts';
 
 const ends: (() => unknown)[] = [];
@@ -113,6 +115,9 @@ describe.each(TRANSPORTS)('a server of the SDK 1.x over %s', (_name, connect) =>
 		const execution = await tasks.startTool({ name: 'forever' });
 		await execution.cancel();
 		await expect(execution.result()).rejects.toMatchObject({ code: 'TASK_CANCELLED' });
+		const ended = await tasks.startTool({ name: 'broken' });
+		await ended.cancel();
+		expect(await ended.result()).toMatchObject({ isError: true });
 		const abort = new AbortController();
 		const call = tasks.callTool({ name: 'forever' }, { signal: abort.signal });
 		setTimeout(() => abort.abort(), 100);
@@ -136,6 +141,9 @@ describe('a task of 2025-11-25', () => {
 		const journal = memoryJournal();
 		const first = await overHttp({ journal });
 		const execution = await first.tasks.startTool({ name: 'confirm' });
+		// What is in the journal came before anything was asked.
+		expect(await journal.list('legacy')).toHaveLength(1);
+		expect(first.http.count('tasks/get')).toBe(0);
 		first.tasks.close();
 		// The same session: a server of the SDK 1.x shows a task to the session that made it only.
 		const again = new TaskClient(first.client, { journal });
@@ -145,6 +153,28 @@ describe('a task of 2025-11-25', () => {
 		expect((await resumed?.result())?.content).toEqual(text('accept {"sure":true}').content);
 		expect((await byReference.result()).content).toEqual(text('accept {"sure":true}').content);
 		expect(first.asked).toEqual(['Delete it?']);
+	});
+
+	it('is come back to by another process, on another connection (C7, L02)', async () => {
+		const folder = mkdtempSync(join(tmpdir(), 'holdfast-legacy-'));
+		ends.push(() => rmSync(folder, { recursive: true, force: true }));
+		const file = join(folder, 'journal.db');
+		const store = new SharedTaskStore();
+		const { http, client, tasks, events } = await overHttp({
+			journal: fileJournal(file),
+			server_: { store },
+		});
+		await tasks.startTool({ name: 'must' });
+		tasks.close();
+		await client.close();
+		const next = host();
+		await next.connect(new StreamableHTTPClientTransport(http.url, { fetch: taskFetch() }));
+		ends.push(() => next.close());
+		const again = new TaskClient(next, { journal: fileJournal(file) });
+		ends.push(() => again.close());
+		const [resumed] = await again.resumeAll();
+		expect((await resumed?.result())?.content).toEqual(text('as a task').content);
+		expect(events.starts).toEqual(['must']);
 	});
 
 	it('that the server does not know any more is said to be lost, with its outcome unknown', async () => {
@@ -217,6 +247,15 @@ describe('the tools of a server of 2025-11-25', () => {
 		await Promise.all([tasks.callTool({ name: 'delay' }), tasks.callTool({ name: 'delay' })]);
 		await tasks.callTool({ name: 'plain' });
 		expect(http.count('tools/list')).toBe(1);
+		// The stream on which the server says so.
+		await expect.poll(() => http.requests.some((request) => request.http === 'GET')).toBe(true);
+		http.sendToolListChanged();
+		await expect
+			.poll(async () => {
+				await tasks.callTool({ name: 'plain' });
+				return http.count('tools/list');
+			})
+			.toBe(2);
 	});
 
 	it('that are not in the list are looked for once more, and then called as they are', async () => {
@@ -229,14 +268,32 @@ describe('the tools of a server of 2025-11-25', () => {
 	});
 });
 
+describe('a process of an older server', () => {
+	it('that dies in the middle of a held call leaves it with its outcome unknown', async () => {
+		const asked: string[] = [];
+		const client = host(asked);
+		const script = join(import.meta.dirname, 'legacy-server.ts');
+		const transport = new StdioClientTransport({ command: process.execPath, args: [script] });
+		await client.connect(transport);
+		const tasks = new TaskClient(client);
+		ends.push(() => tasks.close());
+		const heard = Promise.withResolvers<unknown>();
+		const call = tasks.callTool(
+			{ name: 'plain', arguments: { label: 'hold' } },
+			{ onprogress: heard.resolve },
+		);
+		const failed = expect(call).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+		await heard.promise;
+		process.kill(transport.pid ?? 0, 'SIGKILL');
+		await failed;
+	});
+});
+
 describe('a host that uses an older server', () => {
 	it('is told its own mistakes: a lifetime that a timer cannot hold is refused', () => {
 		const client = new Client({ name: 'host', version: '1' });
-		try {
-			new TaskClient(client, { legacyTtlMs: 30 * 86_400_000 });
-			expect.unreachable();
-		} catch (error) {
-			expect(isHoldfastError(error, 'INVALID_OPTION')).toBe(true);
-		}
+		expect(() => new TaskClient(client, { legacyTtlMs: 30 * 86_400_000 })).toThrow(
+			'legacyTtlMs is 2592000000; it must be an integer from 60000 to 2073600000',
+		);
 	});
 });

@@ -54,7 +54,7 @@ async function play(played: Played) {
 	};
 	far.onmessage = (message) => {
 		if (!('method' in message) || !('id' in message)) return;
-		const body = answer(message.method, (message.params ?? {}) as Json);
+		const body = answer(message.method, message.params ?? {});
 		void far.send({ jsonrpc: '2.0', id: message.id, ...body } as unknown as JSONRPCMessage);
 	};
 	await far.start();
