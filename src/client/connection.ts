@@ -29,7 +29,13 @@ export type CallToolParams = Parameters<Client['callTool']>[0];
 /** What a `tools/call` was answered with. */
 export type CallAnswer =
 	| { readonly kind: 'result'; readonly result: CallToolResult }
-	| { readonly kind: 'task'; readonly task: Task; readonly protocolVersion: string };
+	| {
+			readonly kind: 'task';
+			readonly task: Task;
+			readonly protocolVersion: string;
+			/** Nobody wants the progress of the task any more. */
+			readonly endProgress: () => void;
+	  };
 
 /** How long a `tasks/result` is left open that brings questions; then it is asked anew. */
 const ATTEND_MS = 3_600_000;
@@ -109,7 +115,11 @@ export class Connection {
 		this.#onRoute(route);
 		if (route.kind !== 'legacy_task') return this.#call(shim.beginCall(), params, options);
 		try {
-			return await this.#call(shim.beginCall({ ttl: this.#legacyTtlMs }), params, options);
+			return await this.#call(
+				shim.beginCall({ ttl: this.#legacyTtlMs }, options?.onprogress),
+				params,
+				options,
+			);
 		} catch (error) {
 			if (announcement === 'full' || !isRefusalOfTasks(error)) throw error;
 			const why = `the server would not make a task of it: ${error.message}`;
@@ -243,9 +253,12 @@ export class Connection {
 			const marked = { ...params, _meta: { ...params._meta, [CALL_META]: call.id } };
 			const result = await this.client.callTool(marked, options);
 			if (!call.task) return { kind: 'result', result };
-			return call.asksTask
-				? { kind: 'task', task: readLegacyTask(call.task), protocolVersion: LEGACY_TASKS_VERSION }
-				: { kind: 'task', task: readCreatedTask(call.task), protocolVersion: TASKS_PROTOCOL_VERSION };
+			return {
+				kind: 'task',
+				task: call.asksTask ? readLegacyTask(call.task) : readCreatedTask(call.task),
+				protocolVersion: call.asksTask ? LEGACY_TASKS_VERSION : TASKS_PROTOCOL_VERSION,
+				endProgress: () => shim.endProgress(call),
+			};
 		} catch (error) {
 			throw isLegacy ? outcomeUnknown(params.name, error, call.isCutOff) : error;
 		} finally {

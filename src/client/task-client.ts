@@ -234,7 +234,7 @@ export class TaskClient {
 	}
 
 	async #begin(
-		{ task, protocolVersion }: CallAnswer & { readonly kind: 'task' },
+		{ task, protocolVersion, endProgress }: CallAnswer & { readonly kind: 'task' },
 		params: CallToolParams,
 		options: CallToolRequestOptions | undefined,
 	): Promise<Execution> {
@@ -248,7 +248,9 @@ export class TaskClient {
 			// The task runs all the same, and a caller that waits can still have its result.
 			this.#tell(error, task.taskId);
 		}
-		return this.#watch(pointer, undefined, task, params, options);
+		const execution = this.#watch(pointer, undefined, task, params, options);
+		void execution.settled().then(endProgress, endProgress);
+		return execution;
 	}
 
 	#watch(

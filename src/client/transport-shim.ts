@@ -7,7 +7,7 @@ import {
 	TASKS_PROTOCOL_VERSION,
 } from '../protocol/names.ts';
 import { LegacyQuestions } from './legacy-questions.ts';
-import type { JSONRPCMessage, Transport, TransportSendOptions } from './sdk.ts';
+import type { CallToolRequestOptions, JSONRPCMessage, Transport, TransportSendOptions } from './sdk.ts';
 
 /** `_meta` key of a `tools/call` that may become a task; never leaves the process. */
 export const CALL_META = 'holdfast/call';
@@ -20,6 +20,8 @@ export interface PendingCall {
 	readonly id: string;
 	/** The `task` parameter that asks a server of 2025-11-25 for a task (L02); undefined asks for none. */
 	readonly asksTask: JsonObject | undefined;
+	/** Hears the progress of a task of 2025-11-25, which goes on after the call was answered. */
+	readonly onProgress: CallToolRequestOptions['onprogress'];
 	/** The server's task result, once it answered with one. */
 	task: JsonObject | undefined;
 	/** Whether the stream of the answer ended for good without one. */
@@ -47,6 +49,8 @@ export class TransportShim {
 	readonly #requests = new Map<string, PendingCall>();
 	/** Ids of requests of older versions that are not answered yet. */
 	readonly #unanswered = new Set<unknown>();
+	/** Calls whose task still has progress to tell, by progress token, which the SDK makes the request's id. */
+	readonly #progressing = new Map<unknown, PendingCall>();
 	readonly #taskListeners = new Set<(params: JsonObject) => void>();
 	readonly #toolListeners = new Set<() => void>();
 	readonly #listenFilters = new Map<string, object>();
@@ -72,7 +76,7 @@ export class TransportShim {
 		this.#deliver = (message) => onmessage?.call(transport, message);
 		this.questions = new LegacyQuestions(send);
 		transport.onmessage = (message, extra) => {
-			if (this.questions.inbound(message))
+			if (this.questions.inbound(message) && !this.#progressed(message))
 				onmessage?.call(transport, this.#inbound(message) as typeof message, extra);
 		};
 		transport.send = (message, options) => this.#outbound(message, options, send);
@@ -83,8 +87,9 @@ export class TransportShim {
 	 *
 	 * @param asksTask - the `task` parameter of 2025-11-25, where a task is asked for.
 	 */
-	beginCall(asksTask?: JsonObject): PendingCall {
-		const call: PendingCall = { id: `call:${this.#next++}`, asksTask, task: undefined, isCutOff: false };
+	beginCall(asksTask?: JsonObject, onProgress?: PendingCall['onProgress']): PendingCall {
+		const id = `call:${this.#next++}`;
+		const call: PendingCall = { id, asksTask, onProgress, task: undefined, isCutOff: false };
 		this.#calls.set(call.id, call);
 		return call;
 	}
@@ -93,6 +98,11 @@ export class TransportShim {
 	endCall(call: PendingCall): void {
 		this.#calls.delete(call.id);
 		for (const [requestId, pending] of this.#requests) if (pending === call) this.#requests.delete(requestId);
+	}
+
+	/** Stops hearing the progress of a call's task. */
+	endProgress(call: PendingCall): void {
+		for (const [token, { id }] of this.#progressing) if (id === call.id) this.#progressing.delete(token);
 	}
 
 	/** Has every request that carries the returned id under {@link LOCAL_META} answered here, until ended. */
@@ -196,9 +206,24 @@ export class TransportShim {
 		const task = taskIn(result, call);
 		if (!task) return message;
 		call.task = task;
+		if (call.asksTask && call.onProgress) this.#progressing.set(message.id, call);
 		// `isError` keeps the SDK from holding an empty result against the tool's output schema.
 		const stand = { resultType: 'complete', content: [], isError: true };
 		return { jsonrpc: '2.0', id: message.id, result: stand } as JSONRPCMessage;
+	}
+
+	/** Takes the progress of a task, which the SDK has stopped listening for with the answer to the call. */
+	#progressed(message: JSONRPCMessage): boolean {
+		if (!('method' in message) || message.method !== 'notifications/progress') return false;
+		const { progressToken, progress, total, message: words } = message.params ?? {};
+		const call = this.#progressing.get(progressToken);
+		if (!call || typeof progress !== 'number') return false;
+		call.onProgress?.({
+			progress,
+			...(typeof total === 'number' && { total }),
+			...(typeof words === 'string' && { message: words }),
+		});
+		return true;
 	}
 
 	#acknowledged(params: JsonObject): void {

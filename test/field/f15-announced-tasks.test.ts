@@ -1,72 +1,39 @@
 /** F15: a server announces its Tasks in a half-formed way, and the host silently goes without them. */
-import { Client, InMemoryTransport, type JSONRPCMessage } from '@modelcontextprotocol/client';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type CallRoute, TaskClient } from '../../src/client/index.ts';
+import type { CallRoute } from '../../src/client/index.ts';
+import { type Json, legacyTask, type LegacyScript, playLegacy, words } from '../client/legacy-script.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
 	for (const end of ends.splice(0).reverse()) await end();
 });
 
-type Json = Record<string, unknown>;
-
-const TASK = {
-	...{ taskId: 't1', status: 'completed', ttl: null, pollInterval: 10 },
-	...{ createdAt: '2025-11-25T00:00:00.000Z', lastUpdatedAt: '2025-11-25T00:00:00.000Z' },
-};
-const words = (text: string): Json => ({ content: [{ type: 'text', text }] });
-
-interface Played {
-	readonly capabilities: Json;
-	readonly protocolVersion?: string;
-	readonly taskSupport?: string;
+interface Played extends Omit<LegacyScript, 'on'> {
 	/** What a `tools/call` with a task is answered with. */
 	readonly refusesTasks?: { readonly code: number; readonly message: string };
 }
 
-/** A server of an older version that announces what it likes, and a client of holdfast on it. */
-async function play(played: Played) {
-	const [near, far] = InMemoryTransport.createLinkedPair();
-	const calls: Json[] = [];
-	const answer = (method: string, params: Json): Json => {
-		switch (method) {
-			case 'initialize': {
-				const { capabilities, protocolVersion = '2025-11-25' } = played;
-				return { result: { protocolVersion, capabilities, serverInfo: { name: 'old', version: '1' } } };
-			}
-			case 'tools/list': {
-				const { taskSupport = 'optional' } = played;
-				return {
-					result: { tools: [{ name: 'work', inputSchema: { type: 'object' }, execution: { taskSupport } }] },
-				};
-			}
-			case 'tools/call':
-				calls.push(params);
-				if (params['task'] === undefined) return { result: words('held') };
-				return played.refusesTasks ? { error: played.refusesTasks } : { result: { task: TASK } };
-			case 'tasks/get':
-				return { result: TASK };
-			case 'tasks/result':
-				return { result: words('as a task') };
-			default:
-				return { error: { code: -32601, message: `No ${method}` } };
-		}
-	};
-	far.onmessage = (message) => {
-		if (!('method' in message) || !('id' in message)) return;
-		const body = answer(message.method, message.params ?? {});
-		void far.send({ jsonrpc: '2.0', id: message.id, ...body } as unknown as JSONRPCMessage);
-	};
-	await far.start();
-	const client = new Client({ name: 'host', version: '1' });
-	await client.connect(near);
+/** A server that announces what it likes and ends each task at once, and a client of holdfast on it. */
+async function play({ refusesTasks, ...script }: Played) {
+	const ended = legacyTask({ status: 'completed' });
 	const routes: CallRoute[] = [];
-	const tasks = new TaskClient(client, { onRoute: (route) => routes.push(route) });
-	ends.push(
-		() => tasks.close(),
-		() => client.close(),
+	const played = await playLegacy(
+		{
+			...script,
+			on: {
+				'tools/call': ({ task }) => {
+					if (task === undefined) return { result: words('held') };
+					return refusesTasks ? { error: refusesTasks } : { result: { task: ended } };
+				},
+				'tasks/get': () => ({ result: ended }),
+				'tasks/result': () => ({ result: words('as a task') }),
+			},
+		},
+		{ onRoute: (route) => routes.push(route) },
 	);
-	return { tasks, calls, routes };
+	ends.push(played.close);
+	const calls = (): Json[] => played.of('tools/call').map(({ params }) => params);
+	return { tasks: played.tasks, calls, routes };
 }
 
 const HALF: readonly Json[] = [
@@ -84,7 +51,7 @@ describe('a server of 2025-11-25', () => {
 			capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
 		});
 		expect(await tasks.callTool({ name: 'work' })).toMatchObject(words('as a task'));
-		expect(calls).toEqual([{ name: 'work', task: { ttl: 86_400_000 } }]);
+		expect(calls()).toEqual([{ name: 'work', task: { ttl: 86_400_000 } }]);
 		expect(routes).toEqual([
 			{
 				tool: 'work',
@@ -99,7 +66,7 @@ describe('a server of 2025-11-25', () => {
 		async (half) => {
 			const { tasks, calls, routes } = await play({ capabilities: { tools: {}, tasks: half } });
 			expect(await tasks.callTool({ name: 'work' })).toMatchObject(words('as a task'));
-			expect(calls).toHaveLength(1);
+			expect(calls()).toHaveLength(1);
 			expect(routes).toMatchObject([{ kind: 'legacy_task', why: expect.stringContaining('half-formed') }]);
 		},
 	);
@@ -115,7 +82,7 @@ describe('a server of 2025-11-25', () => {
 				refusesTasks: error,
 			});
 			expect(await tasks.callTool({ name: 'work' })).toMatchObject(words('held'));
-			expect(calls).toEqual([{ name: 'work', task: { ttl: 86_400_000 } }, { name: 'work' }]);
+			expect(calls()).toEqual([{ name: 'work', task: { ttl: 86_400_000 } }, { name: 'work' }]);
 			expect(routes.map(({ kind }) => kind)).toEqual(['legacy_task', 'plain']);
 			expect(routes[1]?.why).toContain(error.message);
 		},
@@ -127,7 +94,7 @@ describe('a server of 2025-11-25', () => {
 			refusesTasks: { code: -32601, message: 'Not today' },
 		});
 		await expect(tasks.callTool({ name: 'work' })).rejects.toThrow('Not today');
-		expect(calls).toHaveLength(1);
+		expect(calls()).toHaveLength(1);
 	});
 
 	it.each([
@@ -143,7 +110,7 @@ describe('a server of 2025-11-25', () => {
 				taskSupport,
 			});
 			expect(await tasks.callTool({ name: 'work' })).toMatchObject(words('held'));
-			expect(calls).toEqual([{ name: 'work' }]);
+			expect(calls()).toEqual([{ name: 'work' }]);
 			expect(routes).toEqual([{ tool: 'work', kind: 'plain', why }]);
 		},
 	);
