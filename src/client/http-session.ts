@@ -54,13 +54,16 @@ export function sessionFetch(inner: FetchLike): FetchLike {
 	}
 
 	return async (url, init = {}) => {
-		const message = messageIn(init);
-		if (message?.['method'] === 'initialize') return begin(url, init, message);
-		const session = sessions.get(new Headers(init.headers).get(SESSION_HEADER) ?? '');
+		const id = new Headers(init.headers).get(SESSION_HEADER);
+		if (id === null) {
+			const handshake = handshakeIn(init);
+			return handshake ? begin(url, init, handshake) : inner(url, init);
+		}
+		const session = sessions.get(id);
 		if (!session) return inner(url, init);
 		const usedId = session.liveId;
 		const response = await inner(url, withSession(init, usedId));
-		if (response.status !== 404 || !mayRepeat(init, message)) return response;
+		if (response.status !== 404 || !mayRepeat(init)) return response;
 		if (session.liveId === usedId) {
 			session.renewing ??= renew(session, url, init)
 				.catch(() => false)
@@ -79,13 +82,23 @@ export function sessionFetch(inner: FetchLike): FetchLike {
  * Whether a request means the same in a new session: a call, or a stream for whatever comes. An answer, a
  * cancellation and the rest of a stream belong to the session that is gone.
  */
-function mayRepeat(init: FetchInit, message: JsonObject | undefined): boolean {
+function mayRepeat(init: FetchInit): boolean {
 	if (init.method === 'GET') return !new Headers(init.headers).has('last-event-id');
+	const message = messageIn(init);
 	return message !== undefined && 'id' in message && 'method' in message;
 }
 
-function messageIn({ body }: FetchInit): JsonObject | undefined {
-	if (typeof body !== 'string') return undefined;
+/** The `initialize` that a request is. Most bodies are not read for it. */
+function handshakeIn(init: FetchInit): JsonObject | undefined {
+	if (typeof init.body !== 'string' || !init.body.includes('"initialize"')) return undefined;
+	const message = messageIn(init);
+	return message?.['method'] === 'initialize' ? message : undefined;
+}
+
+/** The JSON-RPC message that a request carries; the SDK fetches forms for its authorization with the same `fetch`. */
+function messageIn({ body, headers }: FetchInit): JsonObject | undefined {
+	const isJson = new Headers(headers).get('content-type')?.startsWith('application/json') ?? false;
+	if (typeof body !== 'string' || !isJson) return undefined;
 	const message: unknown = JSON.parse(body);
 	return isJsonObject(message) ? message : undefined;
 }
