@@ -63,18 +63,18 @@ export function legacyServer(options: LegacyServerOptions = {}): McpServer {
 	const taskTool = (
 		name: string,
 		taskSupport: 'optional' | 'required',
-		work: (taskId: string, store: Store, extra: Extra) => Promise<End>,
+		work: (taskId: string, store: Store, extra: Extra, args: { readonly index?: number }) => Promise<End>,
 	) =>
 		server.experimental.tasks.registerToolTask(
 			name,
-			{ inputSchema: { label: z.string().optional() }, execution: { taskSupport } },
+			{ inputSchema: { index: z.number().optional() }, execution: { taskSupport } },
 			{
-				createTask: async (_args: unknown, extra: Extra) => {
+				createTask: async (args: { readonly index?: number }, extra: Extra) => {
 					events.starts.push(name);
 					const store = extra.taskStore;
 					const ttl = extra.taskRequestedTtl ?? null;
 					const task = await store.createTask({ ttl, pollInterval: POLL_MS });
-					void work(task.taskId, store, extra)
+					void work(task.taskId, store, extra, args)
 						.then((end) => end && store.storeTaskResult(task.taskId, end.status, end.result))
 						.catch(() => {});
 					return { task };
@@ -94,6 +94,10 @@ export function legacyServer(options: LegacyServerOptions = {}): McpServer {
 		await store.updateTaskStatus(taskId, 'working', 'halfway');
 		await pause(250);
 		return { status: 'completed', result: words('as a task') };
+	});
+	taskTool('work', 'required', async (taskId, _store, _extra, { index }) => {
+		await pause(1_500);
+		return { status: 'completed', result: words(`${index} ${taskId}`) };
 	});
 	taskTool('forever', 'required', async () => undefined);
 	taskTool('broken', 'required', async () => ({

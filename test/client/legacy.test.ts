@@ -1,5 +1,6 @@
 /** Tasks of 2025-11-25: the official SDK 1.x server, driven by the task client over HTTP and over stdio. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -58,8 +59,13 @@ async function overStdio(options: TaskClientOptions = {}) {
 	const asked: string[] = [];
 	const client = host(asked);
 	const script = join(import.meta.dirname, 'legacy-server.ts');
-	await client.connect(new StdioClientTransport({ command: process.execPath, args: [script] }));
-	ends.push(() => client.close());
+	const transport = new StdioClientTransport({ command: process.execPath, args: [script] });
+	await client.connect(transport);
+	ends.push(() => {
+		// The store's timers would keep it for as long as its tasks live.
+		if (transport.pid !== null) process.kill(transport.pid, 'SIGKILL');
+		return client.close();
+	});
 	const tasks = new TaskClient(client, options);
 	ends.push(() => tasks.close());
 	return { client, tasks, asked };
@@ -176,6 +182,30 @@ describe('a task of 2025-11-25', () => {
 		expect((await resumed?.result())?.content).toEqual(text('as a task').content);
 		expect(events.starts).toEqual(['must']);
 	});
+
+	it('is come back to by a host that was killed, and is not made again (C7)', async () => {
+		const folder = mkdtempSync(join(tmpdir(), 'holdfast-legacy-'));
+		ends.push(() => rmSync(folder, { recursive: true, force: true }));
+		const { http, events } = await overHttp({ server_: { store: new SharedTaskStore() } });
+		const log = (): string[] => {
+			const file = join(folder, 'log');
+			return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+		};
+		const run = () => {
+			const args = [join(import.meta.dirname, 'crash-host.ts'), http.url.href, folder, '3'];
+			const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+			const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+			return { child, ended };
+		};
+		const first = run();
+		await expect.poll(log, { timeout: 15_000, interval: 20 }).toContain('started 2');
+		first.child.kill('SIGKILL');
+		await first.ended;
+		expect(await run().ended).toBe(0);
+		const results = log().filter((line) => line.startsWith('result '));
+		expect(results.map((line) => line.split(' ')[1]).toSorted()).toEqual(['0', '1', '2']);
+		expect(events.starts).toEqual(['work', 'work', 'work']);
+	}, 40_000);
 
 	it('that the server does not know any more is said to be lost, with its outcome unknown', async () => {
 		const { http, tasks } = await overHttp();
