@@ -1,12 +1,10 @@
 /** The reference server of the protocol, `@modelcontextprotocol/server-everything`, with every tool that it has. */
-import { spawn } from 'node:child_process';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CallRoute, TaskClient, taskFetch } from '../../src/client/index.ts';
+import { startChildServer } from './child-server.ts';
 
 const SCRIPT = createRequire(import.meta.url).resolve(
 	'@modelcontextprotocol/server-everything/dist/index.js',
@@ -32,14 +30,6 @@ function host(): Client {
 	return client;
 }
 
-async function freePort(): Promise<number> {
-	const server = createServer();
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo;
-	await new Promise<void>((resolve) => server.close(() => resolve()));
-	return port;
-}
-
 async function overStdio(client: Client): Promise<() => Promise<void>> {
 	const args = [SCRIPT, 'stdio'];
 	await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'ignore' }));
@@ -47,27 +37,11 @@ async function overStdio(client: Client): Promise<() => Promise<void>> {
 }
 
 async function overHttp(client: Client): Promise<() => Promise<void>> {
-	const port = await freePort();
-	const child = spawn(process.execPath, [SCRIPT, 'streamableHttp'], {
-		env: { ...process.env, PORT: `${port}` },
-		stdio: ['ignore', 'ignore', 'pipe'],
-	});
-	await new Promise<void>((resolve, reject) => {
-		let said = '';
-		child.stderr.on('data', (chunk) => {
-			said += String(chunk);
-			if (said.includes('listening')) resolve();
-		});
-		child.once('exit', (code) => reject(new Error(`The server ended with ${code}: ${said}`)));
-	});
-	const url = new URL(`http://127.0.0.1:${port}/mcp`);
-	await client.connect(new StreamableHTTPClientTransport(url, { fetch: taskFetch() }));
+	const server = await startChildServer(SCRIPT, ['streamableHttp'], 'PORT', 'listening');
+	await client.connect(new StreamableHTTPClientTransport(server.url, { fetch: taskFetch() }));
 	return async () => {
 		await client.close();
-		child.removeAllListeners('exit');
-		const ended = new Promise((resolve) => child.once('exit', resolve));
-		child.kill('SIGKILL');
-		await ended;
+		await server.kill();
 	};
 }
 
