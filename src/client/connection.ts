@@ -228,10 +228,10 @@ export class Connection {
 			this.#stopListening?.();
 			const tools = new LegacyTools();
 			const stops = [shim.onTask(this.#onNotification), shim.onTools(() => tools.forget())];
+			if (this.#onQuestion) stops.push(shim.questions.offerTo(this.#onQuestion));
 			this.#stopListening = () => {
 				for (const stop of stops) stop();
 			};
-			shim.questions.handler = this.#onQuestion;
 			this.#tools = tools;
 			this.#shim = shim;
 		}

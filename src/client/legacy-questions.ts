@@ -31,11 +31,16 @@ const METHODS: readonly InputMethod[] = ['elicitation/create', 'sampling/createM
 export class LegacyQuestions {
 	readonly #send: (message: JSONRPCMessage) => Promise<void>;
 	readonly #open = new Map<RequestId, OpenQuestion>();
-	/** Undefined leaves every question to the SDK's handlers. */
-	handler: QuestionHandler | undefined;
+	readonly #handlers = new Set<QuestionHandler>();
 
 	constructor(send: (message: JSONRPCMessage) => Promise<void>) {
 		this.#send = send;
+	}
+
+	/** Offers each question to `handler`, until the returned function is called. */
+	offerTo(handler: QuestionHandler): () => void {
+		this.#handlers.add(handler);
+		return () => void this.#handlers.delete(handler);
 	}
 
 	/** Takes a message from the server; false when the SDK must not see it. */
@@ -52,10 +57,13 @@ export class LegacyQuestions {
 		open.requestIds.push(message.id);
 		this.#open.set(message.id, open);
 		if (same) return false;
-		const answer = this.handler?.(taskId, `request:${message.id}`, { method, params });
-		if (!answer) return true;
-		void this.#answer(open, answer);
-		return false;
+		for (const handler of this.#handlers) {
+			const answer = handler(taskId, `request:${message.id}`, { method, params });
+			if (!answer) continue;
+			void this.#answer(open, answer);
+			return false;
+		}
+		return true;
 	}
 
 	/** Sees the SDK's answer to the first request of a question, and gives it to the others. */
