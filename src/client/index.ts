@@ -20,6 +20,7 @@ export {
 	type BackgroundTasksOptions,
 	type LeavePolicy,
 } from './background-tasks.ts';
+export type { CallRoute, RouteKind } from './call-route.ts';
 export type { Clock } from './clock.ts';
 export { EndInbox } from './end-inbox.ts';
 export { Execution, type ResultOptions } from './execution.ts';

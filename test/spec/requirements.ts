@@ -262,7 +262,6 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: '`params.task` opts in; the answer nests `task` with `ttl`, `pollInterval`; `tasks/get`, `tasks/result` (blocking; carries elicitation and sampling while `input_required`), `tasks/list` (own tasks only, paged), `tasks/cancel`, `notifications/tasks/status`; related-task `_meta`.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L03',
@@ -276,6 +275,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: 'The requester side calls `tasks/result` on `input_required`.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 ];
