@@ -65,6 +65,7 @@ export class Exchange {
 	readonly #server: McpServer;
 	readonly #isLegacy: boolean;
 	readonly #closed = new AbortController();
+	#gone = new AbortController();
 	/** The tasks that the client of this connection knows. */
 	readonly knownTasks = new KnownTasks();
 
@@ -96,6 +97,17 @@ export class Exchange {
 	/** Fires when the connection has ended, whoever ended it. */
 	get closed(): AbortSignal {
 		return this.#closed.signal;
+	}
+
+	/** Fires when nothing has been heard of the client for so long that it is taken for gone. */
+	get gone(): AbortSignal {
+		return this.#gone.signal;
+	}
+
+	/** Takes the client for gone; one that comes back after all is there again. */
+	giveUp(): void {
+		this.#gone.abort();
+		this.#gone = new AbortController();
 	}
 
 	/** The client of a request; undefined on 2026-07-28, where the request itself says everything. */

@@ -36,8 +36,11 @@ export async function hold<Args>(
 	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
 	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
+	const { gone } = site.exchange;
+	const isOver =
+		options.onDisconnect === 'cancel' ? AbortSignal.any([ctx.mcpReq.signal, gone]) : ctx.mcpReq.signal;
 	try {
-		const record = await decided(runtime, site, call);
+		const record = await decided(runtime, site, call, isOver);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			return { content: [], isError: true };
@@ -57,12 +60,13 @@ function decided<Args>(
 	runtime: TaskRuntime,
 	{ ctx, exchange }: CallSite<Args>,
 	call: Call,
+	signal: AbortSignal,
 ): Promise<TaskRecord | undefined> {
 	const client = exchange.legacyClientOf(ctx);
-	if (!client) return call.until(isDecided, null, ctx.mcpReq.signal);
+	if (!client) return call.until(isDecided, null, signal);
 	const engine = runtime.engine();
 	const principal = runtime.principal(ctx.http);
-	return runtime.questions.waitFor({ ctx, call, client, engine, principal, isTask: false });
+	return runtime.questions.waitFor({ ctx, signal, call, client, engine, principal, isTask: false });
 }
 
 async function stop(runtime: TaskRuntime, call: Call): Promise<void> {

@@ -17,6 +17,8 @@ import { checkResponses } from './task-methods.ts';
 /** A legacy request that waits for the end of a task, and whose client can be asked meanwhile. */
 export interface Waiting {
 	readonly ctx: ServerContext;
+	/** Fires when the request need not be answered any more. */
+	readonly signal: AbortSignal;
 	readonly call: Call;
 	readonly client: LegacyClient;
 	readonly engine: Engine;
@@ -36,9 +38,12 @@ export class Unanswered extends Error {}
 export class QuestionDesk {
 	readonly #askers = new Map<string, Asker[]>();
 
-	/** The task at its end; undefined when the request was cancelled or its connection closed first. */
+	/** The task at its end; undefined when its signal fired first. */
 	async waitFor(waiting: Waiting): Promise<TaskRecord | undefined> {
-		const { call, ctx } = waiting;
+		const { call, client } = waiting;
+		// Who cannot be asked anything takes nobody's place.
+		if (!Object.values(client.input).includes(true))
+			return call.until(({ status }) => isTerminal(status), null, waiting.signal);
 		const left = new AbortController();
 		const asker = new Asker(waiting, left);
 		const line = this.#askers.get(call.taskId) ?? [];
@@ -46,7 +51,7 @@ export class QuestionDesk {
 		line.at(-1)?.rest();
 		line.push(asker);
 		try {
-			const signal = AbortSignal.any([ctx.mcpReq.signal, left.signal]);
+			const signal = AbortSignal.any([waiting.signal, left.signal]);
 			const look = (record: TaskRecord): boolean => {
 				if (line.at(-1) === asker) asker.ask(record);
 				return isTerminal(record.status);

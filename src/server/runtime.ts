@@ -57,6 +57,7 @@ export class TaskRuntime {
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
+	readonly #exchanges = new WeakMap<McpServer, Exchange>();
 	readonly #inner: {
 		fetch(request: Request, options?: { parsedBody?: unknown }): Promise<Response>;
 		close(): Promise<void>;
@@ -92,11 +93,17 @@ export class TaskRuntime {
 		if (!(server instanceof McpServer))
 			throw new HoldfastError('INVALID_OPTION', 'The server function must return an McpServer');
 		exchange = new Exchange(server, context.era);
+		this.#exchanges.set(server, exchange);
 		if (context.era === 'modern' && !isEntry) {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 			registerTaskMethods(server, exchange, this);
 		} else if (!isEntry) registerLegacyMethods(server, exchange, this);
 		return server;
+	}
+
+	/** Takes the client of a server that was built here for gone. */
+	giveUp(server: McpServer): void {
+		this.#exchanges.get(server)?.giveUp();
 	}
 
 	/** Who a request belongs to: over HTTP the token says it, over stdio it is the local user. */

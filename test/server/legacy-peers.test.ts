@@ -67,8 +67,7 @@ async function stream(client: Client, name: string, args: Record<string, unknown
 }
 
 const PEERS: readonly [string, (url: string) => Transport][] = [
-	// The SDK's own class does not fit its own interface under exactOptionalPropertyTypes.
-	['over Streamable HTTP', (url) => new StreamableHTTPClientTransport(new URL(url)) as Transport],
+	['over Streamable HTTP', (url) => new StreamableHTTPClientTransport(new URL(url))],
 	[
 		'through mcp-remote',
 		(url) =>
@@ -144,7 +143,18 @@ describe.each(PEERS)('the 1.x client of the SDK %s', (_route, transport) => {
 async function inspector(url: string, tool: string, args: readonly string[]): Promise<string> {
 	const command = [
 		join(root, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js'),
-		...['--cli', url, '--transport', 'http', '--method', 'tools/call', '--tool-name', tool],
+		...[
+			'--cli',
+			url,
+			'--transport',
+			'http',
+			'--protocol-era',
+			'legacy',
+			'--method',
+			'tools/call',
+			'--tool-name',
+			tool,
+		],
 		...args.flatMap((arg) => ['--tool-arg', arg]),
 	];
 	const child = spawn(process.execPath, command, { env, cwd: home });
