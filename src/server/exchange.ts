@@ -115,7 +115,7 @@ export class Exchange {
 		return this.#legacyClient(this.#pending.get(ctx.mcpReq.id));
 	}
 
-	/** Sends a notification that belongs to no request; dropped where the connection is gone. */
+	/** Sends a notification that belongs to no request; rejects where the connection is gone. */
 	async notify(method: string, params: JsonObject): Promise<void> {
 		await this.#server.server.notification({ method, params });
 	}

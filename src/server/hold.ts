@@ -43,7 +43,8 @@ export async function hold<Args>(
 		const record = await decided(runtime, site, call, isOver);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
-			return { content: [], isError: true };
+			// Read only by a client that comes back to its session after it was taken for gone.
+			return toolError('The call was given up: its client was gone') as unknown as CallToolResult;
 		}
 		return isTerminal(record.status) ? endedAnswer(site, record) : ask(record);
 	} catch (error) {

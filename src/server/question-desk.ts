@@ -8,7 +8,7 @@ import { isHoldfastError, messageOf } from '../errors.ts';
 import { canAsk } from '../protocol/capabilities.ts';
 import { type JsonObject, without } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
-import type { InputRequest } from '../protocol/task.ts';
+import type { InputRequest, InputResponses } from '../protocol/task.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { relatedTo } from './legacy-task.ts';
 import type { ServerContext } from './sdk.ts';
@@ -64,8 +64,19 @@ export class QuestionDesk {
 			const wasAsked = line.at(-1) === asker;
 			line.splice(line.indexOf(asker), 1);
 			if (line.length === 0) this.#askers.delete(call.taskId);
-			else if (wasAsked) await line.at(-1)?.resume();
+			else if (wasAsked) this.#askNext(line, call);
 		}
+	}
+
+	#askNext(line: readonly Asker[], call: Call): void {
+		const next = line.at(-1);
+		call.current().then(
+			(record) => {
+				if (line.at(-1) === next) next?.ask(record);
+			},
+			// A record that cannot be read now is looked at with its next change.
+			() => {},
+		);
 	}
 }
 
@@ -104,15 +115,6 @@ class Asker {
 		this.#asked.clear();
 	}
 
-	/** Asks again, since nobody else does any more. */
-	async resume(): Promise<void> {
-		// A record that cannot be read now is looked at with its next change.
-		await this.#waiting.call.current().then(
-			(record) => this.ask(record),
-			() => {},
-		);
-	}
-
 	async #put(key: string, request: InputRequest, signal: AbortSignal): Promise<void> {
 		const { ctx, call, client, engine, principal, isTask } = this.#waiting;
 		await call.keep();
@@ -121,21 +123,18 @@ class Asker {
 			method: request.method,
 			...(isTask ? { params: relatedTo(call.taskId, params) } : Object.keys(params).length > 0 && { params }),
 		};
-		let response: JsonObject;
+		let answers: InputResponses;
 		try {
 			// The task itself ends when its question has waited for too long.
-			response = (await ctx.mcpReq.send(message, z.looseObject({}), {
-				timeout: MAX_TIMER_MS,
-				signal,
-			})) as JsonObject;
+			const response = await ctx.mcpReq.send(message, z.looseObject({}), { timeout: MAX_TIMER_MS, signal });
+			answers = checkResponses({ [key]: without(response as JsonObject, '_meta') });
 		} catch (error) {
 			throw new Unanswered(`The client could not answer ${request.method}: ${messageOf(error)}`, {
 				cause: error,
 			});
 		}
-		const answer = without(response, '_meta');
 		try {
-			await engine.update(call.taskId, principal, checkResponses({ [key]: answer }));
+			await engine.update(call.taskId, principal, answers);
 		} catch (error) {
 			// Whoever waits sees by itself that the task is gone.
 			if (!isHoldfastError(error, 'TASK_NOT_FOUND')) throw error;

@@ -162,6 +162,7 @@ for (const [route, open] of [
 				expect(field(asked, 'params', '_meta', RELATED)).toEqual({ taskId });
 				expect(field(asked, 'params', 'mode')).toBe('form');
 			}
+			expect(wire.notes('notifications/cancelled')).toEqual([]);
 			expect(JSON.parse(field(result, 'content', '0', 'text') as string)).toEqual([
 				{ action: 'accept', content: { said: 'red?' } },
 				{ action: 'accept', content: { said: 'blue?' } },
@@ -382,6 +383,24 @@ describe('one task, two generations', () => {
 		const { result } = await wire.request('tasks/result', { taskId });
 		expect(wire.asked).toHaveLength(2);
 		expect(field(result, 'content', '0', 'text')).toContain('accept');
+	});
+
+	test('L03: of several that wait the last one is asked, and when it goes away the one before', async () => {
+		fixture = await overHttp();
+		const first = await HttpSession.open(urlOf(fixture), { answer: () => undefined });
+		const last = await HttpSession.open(urlOf(fixture), { answer: () => undefined });
+		const { taskId } = await first.start('asking', { keys: ['red'] });
+		const waits = first.request('tasks/result', { taskId });
+		await first.until(({ method }) => method === 'elicitation/create');
+		last.request('tasks/result', { taskId }, 'leaves').catch(() => {});
+		await last.until(({ method }) => method === 'elicitation/create');
+		const takenBack = await first.until(({ method }) => method === 'notifications/cancelled');
+		expect(field(takenBack, 'params', 'requestId')).toBe(first.asked[0]?.['id']);
+		await last.delete();
+		await eventually(() => expect(first.asked).toHaveLength(2));
+		const id = first.asked[1]?.['id'] ?? 0;
+		await first.write({ jsonrpc: '2.0', id, result: { action: 'accept', content: { said: 'after all' } } });
+		expect(field((await waits).result, 'content', '0', 'text')).toContain('after all');
 	});
 
 	test('L02: a request without a session that names its version gets a task too', async () => {
