@@ -29,8 +29,8 @@ import { registerTaskMethods } from './task-methods.ts';
 import { Tasks } from './tasks.ts';
 
 /**
- * Builds one SDK server with its tools. It is called for every request and for every run of a handler, as
- * the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
+ * Builds one SDK server with its tools. It is called for every request, for every session of an earlier protocol
+ * version and for every run of a handler, as the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
  * registered whoever asks: a run after a restart has no request.
  */
 export type TaskServerFactory = (tasks: Tasks, context: McpRequestContext) => McpServer | Promise<McpServer>;

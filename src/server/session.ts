@@ -88,7 +88,8 @@ export class Session {
 			if (lastEventId !== null && !this.#events.has(lastEventId))
 				return refusal(400, 'Last-Event-ID names no event that this session can be resumed after');
 			// The stream that this one replaces may be dead without a sign; the SDK would refuse the new one.
-			if (lastEventId === null) this.#transport.closeStandaloneSSEStream();
+			const wantsStream = request.headers.get('accept')?.includes('text/event-stream') === true;
+			if (lastEventId === null && wantsStream) this.#transport.closeStandaloneSSEStream();
 		}
 		const { authInfo, parsedBody } = extras;
 		const response = await this.#transport.handleRequest(request, {

@@ -30,13 +30,17 @@ const DEFAULTS: SessionOptions = {
 
 /** The options, checked and filled up. Throws INVALID_OPTION. */
 export function sessionOptions(given: Partial<SessionOptions> = {}): SessionOptions {
-	for (const [name, value] of Object.entries(given))
-		if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
+	const options = { ...DEFAULTS };
+	for (const name of Object.keys(DEFAULTS) as (keyof SessionOptions)[]) {
+		const value = given[name] ?? DEFAULTS[name];
+		if (!Number.isSafeInteger(value) || value < 1)
 			throw new HoldfastError(
 				'INVALID_OPTION',
 				`sessions.${name} is ${value}; it must be an integer, 1 or more`,
 			);
-	return { ...DEFAULTS, ...given };
+		Object.assign(options, { [name]: value });
+	}
+	return options;
 }
 
 /** How often idle sessions are looked for. */
