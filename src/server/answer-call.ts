@@ -7,10 +7,12 @@ import { isTerminal } from '../protocol/status.ts';
 import type { InputResponse } from '../protocol/task.ts';
 import { type CallSite, endedAnswer, envelopeOf } from './call-site.ts';
 import type { RawCall } from './exchange.ts';
-import { hold } from './hold.ts';
+import { hold, progressTokenOf } from './hold.ts';
+import { toLegacyTask } from './legacy-task.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, isInputRequiredResult } from './sdk.ts';
 import { InvalidParams, MISSING_CAPABILITY, toWireError } from './task-methods.ts';
+import { tellTheNews } from './task-news.ts';
 import { toCreateTaskResult } from './wire-task.ts';
 
 const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'];
@@ -23,12 +25,14 @@ export async function answerCall<Args>(
 	raw: RawCall,
 ): Promise<CallToolResult> {
 	const { ctx, options, exchange } = site;
-	const declared = declaresTasks(envelopeOf(ctx));
+	const client = exchange.legacyClientOf(ctx);
+	const declared = client ? client.hasTasks && raw.asksForTask : declaresTasks(envelopeOf(ctx));
 	if (options.support === 'required' && !declared)
 		return exchange.answer(ctx, { kind: 'error', error: MISSING_CAPABILITY });
 	try {
 		const call = await begin(runtime, site, raw, declared);
 		if ('content' in call || isInputRequiredResult(call)) return call as CallToolResult;
+		if (declared && client) return await giveLegacyTask(runtime, site, call, raw);
 		return declared && options.support !== 'forbidden'
 			? await giveTask(runtime, site, call)
 			: await hold(runtime, site, call, raw.name);
@@ -44,7 +48,8 @@ async function begin<Args>(
 	raw: RawCall,
 	declared: boolean,
 ): Promise<Call | CallToolResult> {
-	const { args, ctx, options } = site;
+	const { args, ctx, options, exchange } = site;
+	const client = exchange.legacyClientOf(ctx);
 	const engine = runtime.engine();
 	const principal = runtime.principal(ctx.http);
 	if (raw.heldTaskId !== undefined) {
@@ -68,10 +73,11 @@ async function begin<Args>(
 		prepared: prepared ?? null,
 		principal,
 		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
-		inputCapabilities: inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]),
+		inputCapabilities: client?.input ?? inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]),
 		idempotencyKey,
 		trace: traceOf(raw.meta),
-		keepFirst: declared && options.syncWindowMs === 0 && options.support !== 'forbidden',
+		keepFirst:
+			declared && options.support !== 'forbidden' && (client !== undefined || options.syncWindowMs === 0),
 	});
 }
 
@@ -94,6 +100,22 @@ async function giveTask<Args>(
 	}
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
 	return exchange.answer(ctx, { kind: 'result', result: { ...result } });
+}
+
+/** Gives the handle at once, as a client of 2025-11-25 that asks for a task must get it (L02). */
+async function giveLegacyTask<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	call: Call,
+	raw: RawCall,
+): Promise<CallToolResult> {
+	const { exchange, ctx } = site;
+	const engine = runtime.engine();
+	const record = await call.current();
+	exchange.knownTasks.add(record.taskId);
+	tellTheNews(exchange, engine, record, progressTokenOf(raw.meta));
+	const task = { ...toLegacyTask(record, engine.nowMs()) };
+	return exchange.answer(ctx, { kind: 'result', result: { task } });
 }
 
 /** What a tool's own code threw; the SDK answers for it as for any tool. */

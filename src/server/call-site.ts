@@ -2,6 +2,7 @@ import type { TaskRecord } from '../backend/record.ts';
 import { toolError } from '../engine/outcome.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import type { Exchange } from './exchange.ts';
+import { legacyResult } from './legacy-task.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskHandler } from './tasks.ts';
 import type { CheckedOptions } from './tool-options.ts';
@@ -20,10 +21,10 @@ export interface CallSite<Args> {
 export function endedAnswer<Args>({ exchange, ctx }: CallSite<Args>, record: TaskRecord): CallToolResult {
 	if (record.status === 'failed' && record.error)
 		return exchange.answer(ctx, { kind: 'error', error: record.error });
-	return exchange.answer(ctx, {
-		kind: 'result',
-		result: wholeResult(record.result ?? toolError('The task was cancelled')),
-	});
+	const result = exchange.legacyClientOf(ctx)
+		? legacyResult(record)
+		: wholeResult(record.result ?? toolError('The task was cancelled'));
+	return exchange.answer(ctx, { kind: 'result', result });
 }
 
 /** The per-request facts of 2026-07-28; empty on earlier protocol versions. */

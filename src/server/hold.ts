@@ -1,10 +1,12 @@
 import type { TaskProgress, TaskRecord } from '../backend/record.ts';
 import { type Call, isDecided } from '../engine/call.ts';
+import { toolError } from '../engine/outcome.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
 import { type CallSite, endedAnswer } from './call-site.ts';
 import { heldState } from './exchange.ts';
+import { Unanswered } from './question-desk.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, inputRequired, type InputRequiredResult, type ServerContext } from './sdk.ts';
 import { toInputRequests } from './wire-task.ts';
@@ -20,7 +22,8 @@ const NOTE_MS = 250;
 
 /**
  * Holds the call of a client that does not declare Tasks until its task ends: durable like any task, with
- * progress notes where the client gave a token, and with questions by multi-round-trip.
+ * progress notes where the client gave a token, and with questions by multi-round-trip or, on earlier protocol
+ * versions, as requests on the call's own stream.
  */
 export async function hold<Args>(
 	runtime: TaskRuntime,
@@ -33,16 +36,38 @@ export async function hold<Args>(
 	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
 	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
+	const { gone } = site.exchange;
+	const isOver =
+		options.onDisconnect === 'cancel' ? AbortSignal.any([ctx.mcpReq.signal, gone]) : ctx.mcpReq.signal;
 	try {
-		const record = await call.until(isDecided, null, ctx.mcpReq.signal);
+		const record = await decided(runtime, site, call, isOver);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
-			return { content: [], isError: true };
+			// Read only by a client that comes back to its session after it was taken for gone.
+			return toolError('The call was given up: its client was gone') as unknown as CallToolResult;
 		}
 		return isTerminal(record.status) ? endedAnswer(site, record) : ask(record);
+	} catch (error) {
+		if (!(error instanceof Unanswered)) throw error;
+		await stop(runtime, call);
+		return toolError(error.message) as unknown as CallToolResult;
 	} finally {
 		notes.end();
 	}
+}
+
+/** The task at its end, or with a question: earlier protocol versions are asked while their call goes on. */
+function decided<Args>(
+	runtime: TaskRuntime,
+	{ ctx, exchange }: CallSite<Args>,
+	call: Call,
+	signal: AbortSignal,
+): Promise<TaskRecord | undefined> {
+	const client = exchange.legacyClientOf(ctx);
+	if (!client) return call.until(isDecided, null, signal);
+	const engine = runtime.engine();
+	const principal = runtime.principal(ctx.http);
+	return runtime.questions.waitFor({ ctx, signal, call, client, engine, principal, isTask: false });
 }
 
 async function stop(runtime: TaskRuntime, call: Call): Promise<void> {
@@ -60,6 +85,12 @@ function ask(record: TaskRecord): CallToolResult {
 		inputRequests,
 		requestState: heldState(record.taskId),
 	}) as unknown as CallToolResult;
+}
+
+/** The token of a request whose client wants to hear how far it is; 0 is one. */
+export function progressTokenOf(meta: unknown): string | number | undefined {
+	const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
+	return typeof token === 'string' || typeof token === 'number' ? token : undefined;
 }
 
 /** Sends what the handler says, and heartbeats while it is silent, with ever growing numbers. */
@@ -80,9 +111,7 @@ class ProgressNotes {
 		this.#runtime = runtime;
 		this.#tool = tool;
 		this.#startedAtMs = runtime.engine().nowMs();
-		const meta: unknown = ctx.mcpReq._meta;
-		const token = isJsonObject(meta) ? meta['progressToken'] : undefined;
-		this.#token = typeof token === 'string' || typeof token === 'number' ? token : undefined;
+		this.#token = progressTokenOf(ctx.mcpReq._meta);
 		if (this.#token === undefined) return;
 		const heartbeat = setInterval(() => this.#send(), HEARTBEAT_MS);
 		heartbeat.unref();

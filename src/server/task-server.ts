@@ -32,6 +32,8 @@ export interface TaskServerOptions {
 export class TaskServer {
 	readonly runtime: TaskRuntime;
 	readonly log: Log;
+	/** Where time comes from. */
+	readonly clock: Clock;
 	readonly #backend: Backend;
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
@@ -46,6 +48,7 @@ export class TaskServer {
 				`concurrency is ${concurrency}; it must be an integer, 0 or more`,
 			);
 		this.log = options.log ?? SILENT;
+		this.clock = options.clock ?? systemClock;
 		this.#backend = options.backend;
 		this.runtime = new TaskRuntime({
 			build: options.server,
@@ -56,7 +59,7 @@ export class TaskServer {
 		});
 		this.#engine = new Engine({
 			backend: options.backend,
-			clock: options.clock ?? systemClock,
+			clock: this.clock,
 			limits: { ...DEFAULT_LIMITS, ...options.limits },
 			timing: { ...DEFAULT_TIMING, ...options.timing },
 			log: this.log,

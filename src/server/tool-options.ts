@@ -1,15 +1,16 @@
 import type { ResumePolicy, RetryPolicy, TaskPolicy } from '../backend/record.ts';
 import { HoldfastError } from '../errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
+import type { TaskSupport } from '../protocol/legacy-tasks.ts';
 import type { InputRequiredResult, ServerContext } from './sdk.ts';
 
 /** How one tool behaves as a task. Every duration is in milliseconds. */
 export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
 	/**
-	 * `optional`: a task for clients that declare Tasks, a held call for others. `required`: -32021 for the
-	 * others (T04). `forbidden`: never a task. Default `optional`.
+	 * `optional`: a task for clients that declare Tasks (on 2025-11-25: that ask for one), a held call for others.
+	 * `required`: -32021 for the others (T04), -32601 on 2025-11-25. `forbidden`: never a task. Default `optional`.
 	 */
-	readonly support?: 'optional' | 'required' | 'forbidden';
+	readonly support?: TaskSupport;
 	/**
 	 * How long a call may take and still be answered at once, leaving no task behind; the clock starts when the
 	 * handler is entered. 0 makes every declared call a task. Default 1,000; 0 to 30,000.
@@ -40,8 +41,9 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	readonly maxCrashes?: number;
 	/**
 	 * When the connection of a held call breaks: `continue` lets the work go on, to be found by a call with the
-	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it.
-	 * Default `continue`.
+	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it. A session
+	 * of an earlier protocol version outlives its connections: there, the client is taken for gone when it has no
+	 * stream open and sends nothing for a minute, or when its session ends. Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
 	/**
@@ -77,7 +79,7 @@ const RETRY_RANGES = {
 
 /** Options that were checked and filled up. */
 export interface CheckedOptions<Args> {
-	readonly support: 'optional' | 'required' | 'forbidden';
+	readonly support: TaskSupport;
 	readonly syncWindowMs: number;
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];

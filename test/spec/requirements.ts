@@ -255,7 +255,6 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: 'The receiver advertises `tasks: {list, cancel, requests: {tools: {call: {}}}}` only on that revision, in full form; `execution.taskSupport` on tools.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L02',
@@ -268,7 +267,6 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: 'A legacy client that only polls and never calls `tasks/result` still gets its question when it does.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L04',
