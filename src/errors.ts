@@ -23,6 +23,7 @@ export const ERROR_CODES = {
 	TASK_CANCELLED: 'the task was cancelled, by this client or by another',
 	TASK_EXPIRED: "the server did not answer until the task's lifetime was over; the outcome is unknown",
 	INVALID_RESPONSE: 'the server answered something that the Tasks extension does not allow',
+	OUTCOME_UNKNOWN: 'the connection broke during a call that was no task; it may have run, so check first',
 	DETACHED: 'this execution stopped watching; the task lives on and can be resumed by its reference',
 	INVALID_REFERENCE: 'the text is not a task reference of holdfast, or one of another server',
 	UPSTREAM_UNAVAILABLE: 'a server behind the gateway cannot be started or reached',

@@ -3,6 +3,7 @@ export {
 	type CallToolRequestOptions,
 	type CallToolResult,
 	Client,
+	type ContentBlock,
 	type ElicitResult,
 	type FetchLike,
 	type JSONRPCMessage,

@@ -43,13 +43,13 @@ export class EventLog implements EventStore {
 		const bytes = Buffer.byteLength(JSON.stringify(message));
 		this.#events.set(id, { id, streamId, message, bytes, atMs: this.#clock.nowMs() });
 		this.#bytes += bytes;
-		this.#drop();
+		this.drop();
 		return id;
 	}
 
 	/** Whether a stream can be resumed after this event. */
 	has(eventId: string): boolean {
-		this.#drop();
+		this.drop();
 		return this.#events.has(eventId);
 	}
 
@@ -57,7 +57,7 @@ export class EventLog implements EventStore {
 		lastEventId: string,
 		{ send }: { send: (eventId: string, message: JSONRPCMessage) => Promise<void> },
 	): Promise<string> {
-		this.#drop();
+		this.drop();
 		const last = this.#events.get(lastEventId);
 		if (!last) throw new Error('The event is not known any more');
 		const events = [...this.#events.values()];
@@ -68,7 +68,8 @@ export class EventLog implements EventStore {
 		return last.streamId;
 	}
 
-	#drop(): void {
+	/** Lets go of what is too old or too much. */
+	drop(): void {
 		const { maxEventBytes, maxEvents, eventLifeMs } = this.#limits;
 		const bornAfterMs = this.#clock.nowMs() - eventLifeMs;
 		for (const event of this.#events.values()) {

@@ -67,6 +67,7 @@ export class Exchange {
 	readonly #server: McpServer;
 	readonly #isLegacy: boolean;
 	readonly #closed = new AbortController();
+	#gone = new AbortController();
 	/** The tasks that the client of this connection knows. */
 	readonly knownTasks = new KnownTasks();
 
@@ -100,12 +101,23 @@ export class Exchange {
 		return this.#closed.signal;
 	}
 
+	/** Fires when nothing has been heard of the client for so long that it is taken for gone. */
+	get gone(): AbortSignal {
+		return this.#gone.signal;
+	}
+
+	/** Takes the client for gone; one that comes back after all is there again. */
+	giveUp(): void {
+		this.#gone.abort();
+		this.#gone = new AbortController();
+	}
+
 	/** The client of a request; undefined on 2026-07-28, where the request itself says everything. */
 	legacyClientOf(ctx: ServerContext): LegacyClient | undefined {
 		return this.#legacyClient(this.#pending.get(ctx.mcpReq.id));
 	}
 
-	/** Sends a notification that belongs to no request; dropped where the connection is gone. */
+	/** Sends a notification that belongs to no request; rejects where the connection is gone. */
 	async notify(method: string, params: JsonObject): Promise<void> {
 		await this.#server.server.notification({ method, params });
 	}

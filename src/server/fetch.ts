@@ -8,7 +8,7 @@ import {
 	readRequestBody,
 	type ServerEventBus,
 } from './sdk.ts';
-import { DEFAULT_SESSION_OPTIONS, type SessionOptions, Sessions } from './sessions.ts';
+import { type SessionOptions, sessionOptions, Sessions } from './sessions.ts';
 import type { TaskServer } from './task-server.ts';
 
 /** Options of {@link createFetch}. */
@@ -20,9 +20,11 @@ export interface FetchOptions {
 	/** The SDK's event bus, for servers that publish list changes. */
 	readonly bus?: ServerEventBus;
 	/**
-	 * Sessions of clients that speak a protocol version before 2026-07-28. False serves them without: they then
-	 * cannot be asked anything, but any replica can answer them. Default: sessions, with {@link SessionOptions}'
-	 * defaults.
+	 * Bounds of the sessions of clients that speak a protocol version before 2026-07-28. A session lives in one
+	 * process, so replicas need a balancer that sends `Mcp-Session-Id` to the same one. False serves these clients
+	 * without sessions: then any replica can answer, but none can ask them anything.
+	 *
+	 * @throws INVALID_OPTION
 	 */
 	readonly sessions?: Partial<SessionOptions> | false;
 }
@@ -59,9 +61,7 @@ export function createFetch(server: TaskServer, options: FetchOptions = {}): Tas
 	});
 	const listen = new HttpListen(runtime, options.maxListenStreams ?? 1_000);
 	const sessions =
-		options.sessions === false
-			? undefined
-			: new Sessions(server, { ...DEFAULT_SESSION_OPTIONS, ...options.sessions });
+		options.sessions === false ? undefined : new Sessions(server, sessionOptions(options.sessions));
 
 	/** The answer of a session; undefined where the request belongs to none. */
 	async function inSession(request: Request, extras: FetchExtras): Promise<Response | undefined> {

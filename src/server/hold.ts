@@ -37,17 +37,21 @@ export async function hold<Args>(
 	const { handOver } = options;
 	const heldSinceMs = runtime.engine().nowMs();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
+	const { gone } = site.exchange;
+	const isOver =
+		options.onDisconnect === 'cancel' ? AbortSignal.any([ctx.mcpReq.signal, gone]) : ctx.mcpReq.signal;
 	try {
 		const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
 		if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
 		if (options.support !== 'forbidden' || quick) await call.keep();
 		const budgetMs = handOver?.budgetMs(ctx) ?? null;
 		const leftMs = budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());
-		const record = await decided(runtime, site, call, leftMs);
-		if (!record && handOver && !ctx.mcpReq.signal.aborted) return handOver.answer(await call.keep(), ctx);
+		const record = await decided(runtime, site, call, { waitMs: leftMs, signal: isOver });
+		if (!record && handOver && !isOver.aborted) return handOver.answer(await call.keep(), ctx);
 		if (!record) {
 			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
-			return { content: [], isError: true };
+			// Read only by a client that comes back to its session after it was taken for gone.
+			return toolError('The call was given up: its client was gone') as unknown as CallToolResult;
 		}
 		if (isTerminal(record.status)) return endedAnswer(site, record);
 		return handOver && !isAskable(site, record) ? handOver.answer(record, ctx) : ask(record);
@@ -65,16 +69,16 @@ function decided<Args>(
 	runtime: TaskRuntime,
 	site: CallSite<Args>,
 	call: Call,
-	waitMs: number | null,
+	{ waitMs, signal }: { readonly waitMs: number | null; readonly signal: AbortSignal },
 ): Promise<TaskRecord | undefined> {
 	const { ctx, exchange, options } = site;
 	const client = exchange.legacyClientOf(ctx);
-	if (!client) return call.until(isDecided, waitMs, ctx.mcpReq.signal);
+	if (!client) return call.until(isDecided, waitMs, signal);
 	const engine = runtime.engine();
 	const principal = runtime.principal(ctx.http);
 	const isEnough = (record: TaskRecord): boolean =>
 		isTerminal(record.status) || (options.handOver !== undefined && !isAskable(site, record));
-	const waiting = { ctx, call, client, engine, principal, isTask: false };
+	const waiting = { ctx, signal, call, client, engine, principal, isTask: false };
 	return runtime.questions.waitFor(waiting, { isEnough, waitMs });
 }
 

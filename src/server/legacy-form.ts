@@ -13,9 +13,9 @@ export function refuseLegacyCall(
 	{ name, asksForTask }: RawCall,
 ): WireError | undefined {
 	if (!client.hasTasks) return undefined;
-	const support = supportOf(server, name) ?? 'forbidden';
+	const support = supportOf(server, name);
 	const code = WIRE_CODES.methodNotFound;
-	if (asksForTask && support === 'forbidden')
+	if (asksForTask && (support === 'forbidden' || support === null))
 		return { code, message: `The tool "${name}" cannot be called as a task: leave out params.task` };
 	if (!asksForTask && support === 'required')
 		return { code, message: `The tool "${name}" can only be called as a task: add params.task` };
@@ -62,6 +62,6 @@ export function inLegacyForm(
 }
 
 function withSupport(server: McpServer, tool: JsonObject): JsonObject {
-	const taskSupport = typeof tool['name'] === 'string' ? supportOf(server, tool['name']) : undefined;
-	return taskSupport === undefined ? tool : { ...tool, execution: { taskSupport } };
+	const taskSupport = typeof tool['name'] === 'string' ? supportOf(server, tool['name']) : null;
+	return !taskSupport ? tool : { ...tool, execution: { taskSupport } };
 }

@@ -63,7 +63,9 @@ async function getResult(request: LegacyRequest, params: object): Promise<JsonOb
 	const record = await engine.get(taskIdOf(params), principal);
 	exchange.knownTasks.add(record.taskId);
 	try {
-		const waiting = { ctx, client, engine, principal, call: engine.rejoin(record), isTask: true };
+		const { signal } = ctx.mcpReq;
+		const call = engine.rejoin(record);
+		const waiting = { ctx, signal, client, engine, principal, call, isTask: true };
 		const ended = isTerminal(record.status) ? record : await runtime.questions.waitFor(waiting);
 		// Nothing is sent to a request that was cancelled.
 		if (!ended) return {};

@@ -8,7 +8,7 @@ import { isHoldfastError, messageOf } from '../errors.ts';
 import { canAsk } from '../protocol/capabilities.ts';
 import { type JsonObject, without } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
-import type { InputRequest } from '../protocol/task.ts';
+import type { InputRequest, InputResponses } from '../protocol/task.ts';
 import type { LegacyClient } from './legacy-client.ts';
 import { relatedTo } from './legacy-task.ts';
 import type { ServerContext } from './sdk.ts';
@@ -17,6 +17,8 @@ import { checkResponses } from './task-methods.ts';
 /** A legacy request that waits for the end of a task, and whose client can be asked meanwhile. */
 export interface Waiting {
 	readonly ctx: ServerContext;
+	/** Fires when the request need not be answered any more. */
+	readonly signal: AbortSignal;
 	readonly call: Call;
 	readonly client: LegacyClient;
 	readonly engine: Engine;
@@ -45,12 +47,11 @@ export class Unanswered extends Error {}
 export class QuestionDesk {
 	readonly #askers = new Map<string, Asker[]>();
 
-	/**
-	 * The task at its end, or once it `isEnough`; undefined when `waitMs` passed, the request was cancelled or its
-	 * connection closed first.
-	 */
+	/** The task at its end, or once it `isEnough`; undefined when `waitMs` passed or the request's signal fired first. */
 	async waitFor(waiting: Waiting, { isEnough, waitMs } = UNTIL_ITS_END): Promise<TaskRecord | undefined> {
-		const { call, ctx } = waiting;
+		const { call, client } = waiting;
+		// Who cannot be asked anything takes nobody's place.
+		if (!Object.values(client.input).includes(true)) return call.until(isEnough, waitMs, waiting.signal);
 		const left = new AbortController();
 		const asker = new Asker(waiting, left);
 		const line = this.#askers.get(call.taskId) ?? [];
@@ -58,7 +59,7 @@ export class QuestionDesk {
 		line.at(-1)?.rest();
 		line.push(asker);
 		try {
-			const signal = AbortSignal.any([ctx.mcpReq.signal, left.signal]);
+			const signal = AbortSignal.any([waiting.signal, left.signal]);
 			const look = (record: TaskRecord): boolean => {
 				if (line.at(-1) === asker) asker.ask(record);
 				return isEnough(record);
@@ -71,8 +72,19 @@ export class QuestionDesk {
 			const wasAsked = line.at(-1) === asker;
 			line.splice(line.indexOf(asker), 1);
 			if (line.length === 0) this.#askers.delete(call.taskId);
-			else if (wasAsked) await line.at(-1)?.resume();
+			else if (wasAsked) this.#askNext(line, call);
 		}
+	}
+
+	#askNext(line: readonly Asker[], call: Call): void {
+		const next = line.at(-1);
+		call.current().then(
+			(record) => {
+				if (line.at(-1) === next) next?.ask(record);
+			},
+			// A record that cannot be read now is looked at with its next change.
+			() => {},
+		);
 	}
 }
 
@@ -111,15 +123,6 @@ class Asker {
 		this.#asked.clear();
 	}
 
-	/** Asks again, since nobody else does any more. */
-	async resume(): Promise<void> {
-		// A record that cannot be read now is looked at with its next change.
-		await this.#waiting.call.current().then(
-			(record) => this.ask(record),
-			() => {},
-		);
-	}
-
 	async #put(key: string, request: InputRequest, signal: AbortSignal): Promise<void> {
 		const { ctx, call, client, engine, principal, isTask } = this.#waiting;
 		await call.keep();
@@ -128,21 +131,18 @@ class Asker {
 			method: request.method,
 			...(isTask ? { params: relatedTo(call.taskId, params) } : Object.keys(params).length > 0 && { params }),
 		};
-		let response: JsonObject;
+		let answers: InputResponses;
 		try {
 			// The task itself ends when its question has waited for too long.
-			response = (await ctx.mcpReq.send(message, z.looseObject({}), {
-				timeout: MAX_TIMER_MS,
-				signal,
-			})) as JsonObject;
+			const response = await ctx.mcpReq.send(message, z.looseObject({}), { timeout: MAX_TIMER_MS, signal });
+			answers = checkResponses({ [key]: without(response as JsonObject, '_meta') });
 		} catch (error) {
 			throw new Unanswered(`The client could not answer ${request.method}: ${messageOf(error)}`, {
 				cause: error,
 			});
 		}
-		const answer = without(response, '_meta');
 		try {
-			await engine.update(call.taskId, principal, checkResponses({ [key]: answer }));
+			await engine.update(call.taskId, principal, answers);
 		} catch (error) {
 			// Whoever waits sees by itself that the task is gone.
 			if (!isHoldfastError(error, 'TASK_NOT_FOUND')) throw error;

@@ -30,8 +30,8 @@ import { registerTaskMethods } from './task-methods.ts';
 import { Tasks } from './tasks.ts';
 
 /**
- * Builds one SDK server with its tools. It is called for every request and for every run of a handler, as
- * the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
+ * Builds one SDK server with its tools. It is called for every request, for every session of an earlier protocol
+ * version and for every run of a handler, as the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
  * registered whoever asks: a run after a restart has no request.
  */
 export type TaskServerFactory = (tasks: Tasks, context: McpRequestContext) => McpServer | Promise<McpServer>;
@@ -60,6 +60,7 @@ export class TaskRuntime {
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
 	readonly #entries = new Map<string, Entry>();
+	readonly #exchanges = new WeakMap<McpServer, Exchange>();
 	readonly #inner: {
 		fetch(request: Request, options?: { parsedBody?: unknown }): Promise<Response>;
 		close(): Promise<void>;
@@ -95,11 +96,17 @@ export class TaskRuntime {
 		if (!(server instanceof McpServer))
 			throw new HoldfastError('INVALID_OPTION', 'The server function must return an McpServer');
 		exchange = new Exchange(server, context.era);
+		this.#exchanges.set(server, exchange);
 		if (context.era === 'modern' && !isEntry) {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 			registerTaskMethods(server, exchange, this);
 		} else if (!isEntry) registerLegacyMethods(server, exchange, this);
 		return server;
+	}
+
+	/** Takes the client of a server that was built here for gone. */
+	giveUp(server: McpServer): void {
+		this.#exchanges.get(server)?.giveUp();
 	}
 
 	/** Who a request belongs to: over HTTP the token says it, over stdio it is the local user. */

@@ -17,6 +17,7 @@ export class Session {
 	readonly #events: EventLog;
 	readonly #clock: Clock;
 	#openResponses = 0;
+	#requests = 0;
 	#usedAtMs: number;
 
 	private constructor(
@@ -68,15 +69,27 @@ export class Session {
 		return this.#openResponses > 0 ? null : this.#usedAtMs;
 	}
 
+	/** Whether anything came after the `initialize`: probes and health checks open sessions and leave them. */
+	get isUsed(): boolean {
+		return this.#requests > 1;
+	}
+
+	/** The SDK server that it is the session of. */
+	get server(): McpServer {
+		return this.#server;
+	}
+
 	async answer(request: Request, extras: FetchExtras): Promise<Response> {
 		this.#usedAtMs = this.#clock.nowMs();
+		this.#requests += 1;
 		if (request.method === 'GET') {
 			const lastEventId = request.headers.get('last-event-id');
 			// Another session's id, a guessed one and one whose event was dropped are told the same.
 			if (lastEventId !== null && !this.#events.has(lastEventId))
 				return refusal(400, 'Last-Event-ID names no event that this session can be resumed after');
 			// The stream that this one replaces may be dead without a sign; the SDK would refuse the new one.
-			if (lastEventId === null) this.#transport.closeStandaloneSSEStream();
+			const wantsStream = request.headers.get('accept')?.includes('text/event-stream') === true;
+			if (lastEventId === null && wantsStream) this.#transport.closeStandaloneSSEStream();
 		}
 		const { authInfo, parsedBody } = extras;
 		const response = await this.#transport.handleRequest(request, {
@@ -85,11 +98,16 @@ export class Session {
 		});
 		if (!isEventStream(response)) return response;
 		this.#openResponses += 1;
-		const body = watched(response.body, () => {
+		const body = watched(response.body, request.signal, () => {
 			this.#openResponses -= 1;
 			this.#usedAtMs = this.#clock.nowMs();
 		});
 		return new Response(body, { status: response.status, headers: response.headers });
+	}
+
+	/** Lets go of events that are too old to be asked for. */
+	forgetOldEvents(): void {
+		this.#events.drop();
 	}
 
 	/** Ends its streams and the requests that wait on them; their tasks go on. */
@@ -98,9 +116,29 @@ export class Session {
 	}
 }
 
-/** The same stream, with a call of `onEnd` once it was read to its end or its reader has gone. */
-function watched(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableStream<Uint8Array> {
+/**
+ * The same stream, with a call of `onEnd` once it was read to its end or its reader has gone. What is between may
+ * say so by `gone` alone, and read on until the next chunk.
+ */
+function watched(
+	body: ReadableStream<Uint8Array>,
+	gone: AbortSignal,
+	onEnd: () => void,
+): ReadableStream<Uint8Array> {
 	const reader = body.getReader();
+	let isOver = false;
+	const end = (): void => {
+		if (isOver) return;
+		isOver = true;
+		gone.removeEventListener('abort', leave);
+		onEnd();
+	};
+	const leave = (): void => {
+		end();
+		reader.cancel().catch(() => {});
+	};
+	gone.addEventListener('abort', leave, { once: true });
+	if (gone.aborted) leave();
 	return new ReadableStream<Uint8Array>(
 		{
 			// Begun at once: a client, or what is between, may wait for the first byte of a long call.
@@ -109,13 +147,10 @@ function watched(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableS
 				const { done, value } = await reader.read();
 				if (value) controller.enqueue(value);
 				if (!done) return;
-				onEnd();
+				end();
 				controller.close();
 			},
-			cancel: async (reason) => {
-				onEnd();
-				await reader.cancel(reason);
-			},
+			cancel: leave,
 		},
 		{ highWaterMark: 0 },
 	);

@@ -1,5 +1,5 @@
 import { every } from '../engine/clock.ts';
-import { isHoldfastError, messageOf } from '../errors.ts';
+import { HoldfastError, isHoldfastError, messageOf } from '../errors.ts';
 import { isDeeperThan, isJsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { EventLimits } from './event-log.ts';
@@ -11,7 +11,7 @@ import type { TaskServer } from './task-server.ts';
 
 /** How many sessions of earlier protocol versions there may be, and how much each may keep. */
 export interface SessionOptions extends EventLimits {
-	/** Sessions of all principals. Default 10,000. */
+	/** Sessions of all principals; each takes some 70 KiB beside its events. Default 5,000. */
 	readonly maxSessions: number;
 	/** Sessions of one principal; without authentication everybody is one. Default 1,000. */
 	readonly maxSessionsPerPrincipal: number;
@@ -19,8 +19,8 @@ export interface SessionOptions extends EventLimits {
 	readonly sessionIdleMs: number;
 }
 
-export const DEFAULT_SESSION_OPTIONS: SessionOptions = {
-	maxSessions: 10_000,
+const DEFAULTS: SessionOptions = {
+	maxSessions: 5_000,
 	maxSessionsPerPrincipal: 1_000,
 	sessionIdleMs: 30 * 60_000,
 	maxEventBytes: 1024 * 1024,
@@ -28,8 +28,29 @@ export const DEFAULT_SESSION_OPTIONS: SessionOptions = {
 	eventLifeMs: 10 * 60_000,
 };
 
+/** The options, checked and filled up. Throws INVALID_OPTION. */
+export function sessionOptions(given: Partial<SessionOptions> = {}): SessionOptions {
+	const options = { ...DEFAULTS };
+	for (const name of Object.keys(DEFAULTS) as (keyof SessionOptions)[]) {
+		const value = given[name] ?? DEFAULTS[name];
+		if (!Number.isSafeInteger(value) || value < 1)
+			throw new HoldfastError(
+				'INVALID_OPTION',
+				`sessions.${name} is ${value}; it must be an integer, 1 or more`,
+			);
+		Object.assign(options, { [name]: value });
+	}
+	return options;
+}
+
 /** How often idle sessions are looked for. */
 const SWEEP_MS = 30_000;
+
+/**
+ * How long a client may be without a request or an open stream before the calls that end with their connection
+ * are stopped, and a session that was only opened is closed. Long enough to come back after a broken stream.
+ */
+const GONE_MS = 60_000;
 
 /** When a client should come back to a server whose store is down, in seconds. */
 const RETRY_AFTER_S = 5;
@@ -66,7 +87,12 @@ export class Sessions {
 		if (isDeeperThan(given.parsedBody, MAX_JSON_DEPTH))
 			return refusal(400, `The body is nested more than ${MAX_JSON_DEPTH} levels deep`);
 		const extras = { ...given, parsedBody: mendedHello(given.parsedBody) };
-		const principal = this.#server.runtime.principal(extras);
+		let principal: string;
+		try {
+			principal = this.#server.runtime.principal(extras);
+		} catch (error) {
+			return this.#failed(error);
+		}
 		const known = id === null ? undefined : this.#open.get(id);
 		// A foreign session is an unknown one, to the byte.
 		const session = known?.principal === principal ? known : undefined;
@@ -123,16 +149,24 @@ export class Sessions {
 			return response;
 		} catch (error) {
 			onClose();
-			this.#server.log.error({ error: messageOf(error) }, 'a session could not be opened');
-			return refusal(500, 'Internal error', { code: WIRE_CODES.internalError });
+			return this.#failed(error);
 		}
 	}
 
+	#failed(error: unknown): Response {
+		this.#server.log.error({ error: messageOf(error) }, 'a session failed');
+		return refusal(500, 'Internal error', { code: WIRE_CODES.internalError });
+	}
+
 	async #sweep(): Promise<void> {
-		const idleBeforeMs = this.#server.clock.nowMs() - this.#options.sessionIdleMs;
+		const nowMs = this.#server.clock.nowMs();
+		const { sessionIdleMs } = this.#options;
 		for (const session of this.#open.values()) {
-			const idleSinceMs = session.idleSinceMs;
-			if (idleSinceMs !== null && idleSinceMs <= idleBeforeMs) await session.close().catch(() => {});
+			const idleMs = session.idleSinceMs === null ? 0 : nowMs - session.idleSinceMs;
+			if (idleMs >= (session.isUsed ? sessionIdleMs : Math.min(GONE_MS, sessionIdleMs)))
+				await session.close().catch(() => {});
+			else if (idleMs >= GONE_MS) this.#server.runtime.giveUp(session.server);
+			session.forgetOldEvents();
 		}
 	}
 

@@ -17,7 +17,8 @@ export function tellTheNews(
 ): void {
 	let told: TaskRecord = task;
 	let sent = 0;
-	let reading = false;
+	let isReading = false;
+	let isOutdated = false;
 	const tell = (record: TaskRecord): void => {
 		if (record.revision <= told.revision) return;
 		const before = told;
@@ -35,11 +36,15 @@ export function tellTheNews(
 		exchange.notify(...message).catch(() => {});
 	};
 	const look = async (): Promise<void> => {
-		if (reading) return;
-		reading = true;
-		// What cannot be read now is looked at again when the watch comes by; a task that is gone has no news.
-		await engine.get(task.taskId, task.principal).then(tell, () => {});
-		reading = false;
+		isOutdated = true;
+		if (isReading) return;
+		isReading = true;
+		while (isOutdated) {
+			isOutdated = false;
+			// What cannot be read now is looked at again when the watch comes by; a task that is gone has no news.
+			await engine.get(task.taskId, task.principal).then(tell, () => {});
+		}
+		isReading = false;
 	};
 	const unwatch = engine.watch.on(task.taskId, () => void look());
 	const stop = (): void => {

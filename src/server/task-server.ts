@@ -32,6 +32,7 @@ export interface TaskServerOptions {
 export class TaskServer {
 	readonly runtime: TaskRuntime;
 	readonly log: Log;
+	/** Where time comes from. */
 	readonly clock: Clock;
 	readonly #backend: Backend;
 	readonly #engine: Engine;

@@ -59,8 +59,8 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	/**
 	 * When the connection of a held call breaks: `continue` lets the work go on, to be found by a call with the
 	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it. A session
-	 * of an earlier protocol version outlives its connections: there, it is the end of the session that counts.
-	 * Default `continue`.
+	 * of an earlier protocol version outlives its connections: there, the client is taken for gone when it has no
+	 * stream open and sends nothing for a minute, or when its session ends. Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
 	/** How a held call is answered before its task ends. Default: it is held to the end. */

@@ -3,15 +3,18 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client as NewerClient } from '@modelcontextprotocol/client';
+import { StdioClientTransport as NewerStdioTransport } from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { type Fixture, overHttp } from '../support/fixture-server.ts';
 import { field } from '../support/legacy-wire.ts';
-import { eventually } from '../support/wire.ts';
+import { eventually, TASKS } from '../support/wire.ts';
 
 const root = join(import.meta.dirname, '../..');
 const home = mkdtempSync(join(tmpdir(), 'holdfast-peers-'));
@@ -20,12 +23,13 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 /** Nothing of the machine's user: peers keep catalogs and tokens in their home. */
 const env = { PATH: process.env['PATH'] ?? '', HOME: home, MCP_REMOTE_CONFIG_DIR: home };
 
-let fixture: Fixture;
+let fixture: Fixture | undefined;
 const closing: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
 	for (const close of closing.splice(0)) await close();
-	await fixture.close();
+	await fixture?.close();
+	fixture = undefined;
 });
 
 async function serve(): Promise<string> {
@@ -67,8 +71,7 @@ async function stream(client: Client, name: string, args: Record<string, unknown
 }
 
 const PEERS: readonly [string, (url: string) => Transport][] = [
-	// The SDK's own class does not fit its own interface under exactOptionalPropertyTypes.
-	['over Streamable HTTP', (url) => new StreamableHTTPClientTransport(new URL(url)) as Transport],
+	['over Streamable HTTP', (url) => new StreamableHTTPClientTransport(new URL(url))],
 	[
 		'through mcp-remote',
 		(url) =>
@@ -98,7 +101,7 @@ describe.each(PEERS)('the 1.x client of the SDK %s', (_route, transport) => {
 			onprogress: (note) => void notes.push(note.message),
 		});
 		await eventually(() => expect(notes).toContain('one of four'));
-		fixture.control.open('a', 'long');
+		fixture?.control.open('a', 'long');
 		expect(await long).toMatchObject({ content: [{ text: 'long' }] });
 		await client.callTool({ name: 'asking', arguments: { keys: ['red', 'blue'] } });
 		expect(asked).toEqual(['red?', 'blue?']);
@@ -107,8 +110,8 @@ describe.each(PEERS)('the 1.x client of the SDK %s', (_route, transport) => {
 	it('streams a task to its result', async () => {
 		const { client } = await sdkClient(transport(await serve()));
 		const pending = stream(client, 'slow', { gate: 'a' });
-		await eventually(() => expect(fixture.control.log).toContain('slow a'));
-		fixture.control.open('a', 'streamed');
+		await eventually(() => expect(fixture?.control.log).toContain('slow a'));
+		fixture?.control.open('a', 'streamed');
 		const { types, result } = await pending;
 		expect(types[0]).toBe('taskCreated');
 		expect(result).toMatchObject({ content: [{ text: 'streamed' }] });
@@ -140,11 +143,52 @@ describe.each(PEERS)('the 1.x client of the SDK %s', (_route, transport) => {
 	});
 });
 
+describe('the 1.x client of the SDK over stdio', () => {
+	it('is held, streams a task and is asked by a process that serves 2026-07-28 next', async () => {
+		const file = join(home, 'stdio.db');
+		const args = [join(root, 'test/field/stdio-server.ts'), file];
+		const command = { command: process.execPath, args, env };
+		const { client, asked } = await sdkClient(new StdioClientTransport(command));
+		expect(await client.callTool({ name: 'ask', arguments: {} })).toMatchObject({
+			content: [{ text: 'gone' }],
+		});
+		const { statuses, result } = await stream(client, 'ask', {});
+		expect(statuses).toContain('input_required');
+		expect(result).toMatchObject({ content: [{ text: 'gone' }] });
+		expect(asked).toEqual(['Go?', 'Go?']);
+		const { tasks } = await client.experimental.tasks.listTasks();
+		await client.close();
+		const newer = new NewerClient(
+			{ name: 'sdk-2', version: '1' },
+			{ versionNegotiation: { mode: 'auto' }, capabilities: { extensions: { [TASKS]: {} } } },
+		);
+		await newer.connect(new NewerStdioTransport(command));
+		closing.push(() => newer.close());
+		expect(newer.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+		const read = await newer.request(
+			{ method: 'tasks/get', params: { taskId: tasks[0]?.taskId ?? '' } },
+			z.looseObject({}),
+		);
+		expect(read).toMatchObject({ status: 'completed', result: { content: [{ text: 'gone' }] } });
+	});
+});
+
 /** Runs the Inspector's command line to its end. */
 async function inspector(url: string, tool: string, args: readonly string[]): Promise<string> {
 	const command = [
 		join(root, 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js'),
-		...['--cli', url, '--transport', 'http', '--method', 'tools/call', '--tool-name', tool],
+		...[
+			'--cli',
+			url,
+			'--transport',
+			'http',
+			'--protocol-era',
+			'legacy',
+			'--method',
+			'tools/call',
+			'--tool-name',
+			tool,
+		],
 		...args.flatMap((arg) => ['--tool-arg', arg]),
 	];
 	const child = spawn(process.execPath, command, { env, cwd: home });
@@ -165,8 +209,8 @@ describe('the command line of the Inspector', () => {
 
 	it('is held while a long call runs', async () => {
 		const pending = inspector(await serve(), 'slow', ['gate=a']);
-		await eventually(() => expect(fixture.control.log).toContain('slow a'), 20_000);
-		fixture.control.open('a', 'for the Inspector');
+		await eventually(() => expect(fixture?.control.log).toContain('slow a'), 20_000);
+		fixture?.control.open('a', 'for the Inspector');
 		expect(await pending).toContain('for the Inspector');
 	});
 

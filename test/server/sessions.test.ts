@@ -1,5 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { McpServer } from '@modelcontextprotocol/server';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { memory } from '../../src/backend/memory/index.ts';
+import { HoldfastError } from '../../src/errors.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import { createFetch, createTaskServer } from '../../src/server/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
 import { SUBJECT_TOKENS } from '../field/auth.ts';
 import { type Fixture, type FixtureOptions, overHttp, overStdio } from '../support/fixture-server.ts';
@@ -17,7 +22,7 @@ const opened: HttpSession[] = [];
 
 afterEach(async () => {
 	for (const session of opened.splice(0)) session.close();
-	await fixture.close();
+	await fixture?.close();
 });
 
 async function serve(options: FixtureOptions = {}): Promise<void> {
@@ -72,6 +77,61 @@ describe('a session', () => {
 		expect((await listening.listen()).status).toBe(200);
 	});
 
+	it('is closed soon where nothing came after the initialize, as probes and health checks leave it', async () => {
+		const clock = new FakeClock();
+		await serve(onClock(clock));
+		const [probe, client] = [await session(), await session()];
+		const hello = {
+			method: 'initialize',
+			params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'n', version: '1' } },
+		};
+		const response = await fetch(probe.url, {
+			method: 'POST',
+			headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+			body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...hello }),
+		});
+		await response.text();
+		await clock.advance(100_000);
+		const left = response.headers.get('mcp-session-id') ?? '';
+		const headers = client.headers({ 'mcp-session-id': left });
+		expect((await fetch(client.url, { headers })).status).toBe(404);
+		expect((await client.listen()).status).toBe(200);
+	});
+
+	it.each([
+		['cancel', 'cancelled'],
+		['continue', 'working'],
+	])(
+		'whose client is gone for a minute has its held calls ended where onDisconnect is %s',
+		async (policy, status) => {
+			const clock = new FakeClock();
+			await serve(onClock(clock));
+			const one = await session();
+			const stream = await one.open({
+				jsonrpc: '2.0',
+				id: 'held',
+				method: 'tools/call',
+				params: { name: `on_disconnect_${policy}`, arguments: { gate: 'never' } },
+			});
+			await eventually(() => expect(fixture.control.log).toContain('held never'));
+			await clock.advance(2_000);
+			const statuses = async (): Promise<readonly string[]> => {
+				const query = { principal: null, statuses: null, limit: 9, cursor: null };
+				return (await fixture.backend.store.list(query)).records.map((record) => record.status);
+			};
+			stream.cut();
+			await stream.ended;
+			await clock.advance(30_000);
+			expect(await statuses()).toEqual(['working']);
+			// The server learns of the cut in real time, its own time stands still meanwhile.
+			for (let minutes = 0; minutes < 5; minutes++) await clock.advance(60_000);
+			await eventually(async () => {
+				await clock.advance(1_000);
+				expect(await statuses()).toEqual([status]);
+			});
+		},
+	);
+
 	it('is refused with the limit in words, for one principal and for all', async () => {
 		const sessions = { maxSessionsPerPrincipal: 2, maxSessions: 3 };
 		await serve({ listen: { auth: SUBJECT_TOKENS, sessions } });
@@ -97,6 +157,20 @@ describe('a session', () => {
 		await eventually(() => expect(fixture.control.log).toContain('slow never'));
 		await fixture.closeServer();
 		await Promise.all([stream.ended, (await call).ended]);
+	});
+
+	it('is refused for a token that says of nobody whose tasks they are', async () => {
+		const principal = (): string => {
+			throw new HoldfastError('NO_PRINCIPAL', 'no subject');
+		};
+		await serve({ server: { principal } });
+		await expect(session()).rejects.toThrow('HTTP 500');
+	});
+
+	it('is bounded by options that must be whole numbers', async () => {
+		await serve();
+		for (const sessions of [{ maxSessions: 0 }, { sessionIdleMs: -1 }, { maxEvents: 1.5 }])
+			expect(() => createFetch(fixture.server, { sessions })).toThrow('must be an integer, 1 or more');
 	});
 
 	it('can be turned off: then every request is served by itself', async () => {
@@ -261,7 +335,83 @@ describe.each(routes)('a call that is held for a client of an earlier version ov
 	});
 });
 
+describe('a process on stdio', () => {
+	it('serves the version that its client comes to after it asked which there are', async () => {
+		const pipe = await overStdio();
+		fixture = pipe;
+		const discovered = await pipe.wire.request('server/discover');
+		expect(discovered.result).toMatchObject({
+			capabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+		});
+		const wire = await StdioConnection.open(pipe.pair);
+		const { taskId } = await wire.start('structured');
+		expect((await wire.request('tasks/result', { taskId })).result).toMatchObject({
+			structuredContent: { answer: 42 },
+		});
+	});
+
+	it('finds the task of a client of another version in its store', async () => {
+		const backend = memory();
+		const earlier = await overStdio({ backend });
+		fixture = earlier;
+		const legacy = await StdioConnection.open(earlier.pair);
+		const { taskId } = await legacy.start('structured');
+		await legacy.request('tasks/result', { taskId });
+		await earlier.close();
+		const later = await overStdio({ backend });
+		fixture = later;
+		const { result } = await later.wire.request('tasks/get', { taskId });
+		expect(result).toMatchObject({ status: 'completed', result: { structuredContent: { answer: 42 } } });
+	});
+});
+
 describe('the response to a held call in a session', () => {
+	it('is kept alive with comments while nothing is said', async () => {
+		const server = createTaskServer({
+			backend: memory(),
+			server: (tasks) => {
+				const mcp = new McpServer({ name: 'silent', version: '1' });
+				const silent = tasks.handler({}, () => new Promise<never>(() => {}));
+				mcp.registerTool('silent', { inputSchema: z.object({}) }, silent);
+				return mcp;
+			},
+		});
+		await server.start();
+		vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+		const endpoint = createFetch(server);
+		try {
+			const post = (message: JsonObject, id?: string): Promise<Response> =>
+				endpoint.fetch(
+					new Request('http://fixture.invalid/mcp', {
+						method: 'POST',
+						headers: {
+							'content-type': 'application/json',
+							accept: 'application/json, text/event-stream',
+							...(id !== undefined && { 'mcp-session-id': id }),
+						},
+						body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...message }),
+					}),
+				);
+			const clientInfo = { name: 'n', version: '1' };
+			const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+			const hello = await post({ method: 'initialize', params });
+			const held = await post(
+				{ method: 'tools/call', params: { name: 'silent', arguments: {} } },
+				hello.headers.get('mcp-session-id') ?? '',
+			);
+			const reader = held.body?.getReader();
+			await reader?.read();
+			for (let comment = 0; comment < 3; comment++) {
+				vi.advanceTimersByTime(10_000);
+				expect(new TextDecoder().decode((await reader?.read())?.value)).toBe(': keepalive\n\n');
+			}
+		} finally {
+			vi.useRealTimers();
+			await server.stop(0);
+			await endpoint.close();
+		}
+	});
+
 	it.each(['2025-11-25', '2025-06-18'])('begins at once, with a first byte (%s)', async (version) => {
 		await serve();
 		const one = await session({ version });

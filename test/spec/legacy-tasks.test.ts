@@ -77,6 +77,7 @@ for (const [route, open] of [
 			expect((await wire.call('required')).error?.code).toBe(-32601);
 			expect((await wire.call('forbidden', {}, { task: {} })).error?.code).toBe(-32601);
 			expect((await wire.call('plain', {}, { task: {} })).error?.code).toBe(-32601);
+			expect((await wire.call('nowhere', {}, { task: {} })).error?.code).toBe(-32602);
 			expect((await wire.call('plain')).result).toMatchObject({ content: [{ text: 'plain' }] });
 			expect(await wire.start('required')).toMatchObject({ status: 'working' });
 		});
@@ -161,6 +162,7 @@ for (const [route, open] of [
 				expect(field(asked, 'params', '_meta', RELATED)).toEqual({ taskId });
 				expect(field(asked, 'params', 'mode')).toBe('form');
 			}
+			expect(wire.notes('notifications/cancelled')).toEqual([]);
 			expect(JSON.parse(field(result, 'content', '0', 'text') as string)).toEqual([
 				{ action: 'accept', content: { said: 'red?' } },
 				{ action: 'accept', content: { said: 'blue?' } },
@@ -220,6 +222,18 @@ for (const [route, open] of [
 			});
 			const { result } = await wire.request('tasks/result', { taskId });
 			expect(result).toMatchObject({ isError: true });
+		});
+
+		test('L02: cancelling the call that created a task does not cancel the task', async () => {
+			const wire = await open();
+			const params = { name: 'slow', arguments: { gate: 'a' }, task: {} };
+			const { result } = await wire.request('tools/call', params, 'created');
+			await wire.notify('notifications/cancelled', { requestId: 'created' });
+			const taskId = taskOf(result)['taskId'] as string;
+			expect(await wire.get(taskId)).toMatchObject({ status: 'working' });
+			fixture.control.open('a', 'went on');
+			const ended = await wire.request('tasks/result', { taskId });
+			expect(ended.result).toMatchObject({ content: [{ text: 'went on' }] });
 		});
 
 		test('L02: an unknown task is -32602 for each method, and so is a cursor that no page gave', async () => {
@@ -346,11 +360,47 @@ describe('one task, two generations', () => {
 		expect(field(result, 'content', '0', 'text')).toContain('cannot be asked');
 		const able = await HttpSession.open(urlOf(fixture));
 		const second = await able.start('asking', { keys: ['red'] });
-		// The first to wait cannot be asked, so it only waits.
+		// Who cannot be asked only waits, and takes nobody's place.
+		const answered = able.request('tasks/result', { taskId: second.taskId });
 		const waits = mute.request('tasks/result', { taskId: second.taskId });
-		await able.request('tasks/result', { taskId: second.taskId });
+		await answered;
 		expect(field((await waits).result, 'content', '0', 'text')).toContain('red?');
 		expect(mute.asked).toEqual([]);
+	});
+
+	test('L03: a tasks/result whose stream was cut leaves its question to the next one', async () => {
+		fixture = await overHttp();
+		let isAway = true;
+		const wire = await HttpSession.open(urlOf(fixture), {
+			answer: (request) => (isAway ? undefined : { result: accepted(request) }),
+		});
+		const { taskId } = await wire.start('asking', { keys: ['red'] });
+		const stream = await wire.open({ jsonrpc: '2.0', id: 'cut', method: 'tasks/result', params: { taskId } });
+		await wire.until(({ method }) => method === 'elicitation/create');
+		stream.cut();
+		await stream.ended;
+		isAway = false;
+		const { result } = await wire.request('tasks/result', { taskId });
+		expect(wire.asked).toHaveLength(2);
+		expect(field(result, 'content', '0', 'text')).toContain('accept');
+	});
+
+	test('L03: of several that wait the last one is asked, and when it goes away the one before', async () => {
+		fixture = await overHttp();
+		const first = await HttpSession.open(urlOf(fixture), { answer: () => undefined });
+		const last = await HttpSession.open(urlOf(fixture), { answer: () => undefined });
+		const { taskId } = await first.start('asking', { keys: ['red'] });
+		const waits = first.request('tasks/result', { taskId });
+		await first.until(({ method }) => method === 'elicitation/create');
+		last.request('tasks/result', { taskId }, 'leaves').catch(() => {});
+		await last.until(({ method }) => method === 'elicitation/create');
+		const takenBack = await first.until(({ method }) => method === 'notifications/cancelled');
+		expect(field(takenBack, 'params', 'requestId')).toBe(first.asked[0]?.['id']);
+		await last.delete();
+		await eventually(() => expect(first.asked).toHaveLength(2));
+		const id = first.asked[1]?.['id'] ?? 0;
+		await first.write({ jsonrpc: '2.0', id, result: { action: 'accept', content: { said: 'after all' } } });
+		expect(field((await waits).result, 'content', '0', 'text')).toContain('after all');
 	});
 
 	test('L02: a request without a session that names its version gets a task too', async () => {

@@ -273,6 +273,5 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: 'The requester side calls `tasks/result` on `input_required`.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 ];

@@ -136,6 +136,15 @@ function register(server: McpServer, tasks: Tasks, control: Control): void {
 			return text(JSON.stringify(await task.requireInput('soon', question('Soon?'))));
 		}),
 	);
+	for (const onDisconnect of ['continue', 'cancel'] as const)
+		server.registerTool(
+			`on_disconnect_${onDisconnect}`,
+			{ inputSchema: named },
+			tasks.handler({ onDisconnect, cancelGraceMs: 0 }, async (args) => {
+				control.log.push(`held ${args.gate}`);
+				return text(await control.gate(args.gate).opened);
+			}),
+		);
 	server.registerTool(
 		'asking_by_url',
 		{ inputSchema: none },
