@@ -69,6 +69,11 @@ export class Catalogue {
 		return this.#restored;
 	}
 
+	/** The entry that a host knows by this name, as far as it is known now. */
+	peek(name: ListName, hostName: string): Offer | undefined {
+		return this.#merge(name).get(hostName);
+	}
+
 	/**
 	 * One list of all upstreams by the name under which hosts know each entry. What is known is given at once and
 	 * looked at again behind; an upstream that was never seen is waited for, though not long.

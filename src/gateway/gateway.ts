@@ -6,7 +6,7 @@ import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { Catalogue, type CatalogueStore } from './catalogue.ts';
 import type { BudgetOverrides } from './host-budget.ts';
 import { HostNews } from './host-news.ts';
-import { buildHostServer } from './host-server.ts';
+import { buildHostServer, enterCall } from './host-server.ts';
 import { Upstream } from './upstream.ts';
 import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
@@ -62,6 +62,7 @@ export class Gateway {
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
+			enter: (tool, args, task) => enterCall(deps, tool, args, task),
 			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
 		});

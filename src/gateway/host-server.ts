@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import type { TaskContext } from '../engine/task-context.ts';
+import { HoldfastError } from '../errors.ts';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { LEGACY_TASKS_VERSION } from '../protocol/legacy-tasks.ts';
@@ -58,6 +60,10 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		},
 	);
 	const { server } = mcp;
+	// The SDK looks here for arguments that are to stand in headers as well, and knows registered tools only.
+	Object.assign(mcp, {
+		toolInputSchemaJson: (name: string) => catalogue.peek('tools', name)?.entry['inputSchema'],
+	});
 	server.registerCapabilities({ tools: { listChanged: true } });
 	const handOver = handOverTo(deps, mcp);
 	// Earlier hosts hear what a server finds worth saying until they ask for something else.
@@ -92,25 +98,39 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 				const options = toolOptions(offer, handOver, () =>
 					preparedOf(tasks.rawCall(ctx) ?? {}, ctx, host, hostId),
 				);
-				return tasks.handler(options, (given: JsonObject, task) =>
-					callUpstream(
-						{
-							upstream: offer.upstream,
-							tool: offer.name,
-							arguments: given,
-							prepared: task.prepared,
-							repeatable: isRepeatable(offer),
-							onLog: (params) => waiting.notify(task.prepared.hostId, 'notifications/message', params),
-						},
-						task,
-					),
-				)(args as JsonObject, ctx);
+				return tasks.handler(options, runsElsewhere)(args as JsonObject, ctx);
 			});
 		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
 		if (answer) return answer;
 		throw new ProtocolError(WIRE_CODES.invalidParams, `Unknown tool: ${name}`);
 	});
 	return mcp;
+}
+
+/** The task server enters calls by {@link enterCall}, and never by what it is given as a tool's handler. */
+function runsElsewhere(): never {
+	throw new HoldfastError('NOT_STARTED', 'A call of an upstream is entered directly');
+}
+
+/** Runs a call that was begun in this process or in an earlier one; undefined when no upstream has such a tool. */
+export async function enterCall(
+	{ catalogue, waiting }: HostServerDeps,
+	tool: string,
+	args: JsonObject,
+	task: TaskContext,
+): Promise<CallToolResult | undefined> {
+	const offer = await catalogue.find('tools', tool);
+	if (!offer) return undefined;
+	const prepared = task.prepared as PreparedCall;
+	const call = {
+		upstream: offer.upstream,
+		tool: offer.entry,
+		arguments: args,
+		prepared,
+		repeatable: isRepeatable(offer),
+		onLog: (params: object) => waiting.notify(prepared.hostId, 'notifications/message', params),
+	};
+	return callUpstream(call, task);
 }
 
 /** How a tool of an upstream behaves as a task of the gateway. */

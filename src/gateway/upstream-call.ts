@@ -4,7 +4,7 @@ import { isHoldfastError, messageOf, TaskFailure } from '../errors.ts';
 import { MAX_TIMER_MS } from '../client/clock.ts';
 import type { Execution } from '../client/execution.ts';
 import { readReference } from '../client/reference.ts';
-import { type CallToolResult, ProtocolError } from '../client/sdk.ts';
+import { type CallToolRequestOptions, type CallToolResult, ProtocolError, type Tool } from '../client/sdk.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest } from '../protocol/task.ts';
@@ -16,8 +16,8 @@ import type { Upstream } from './upstream.ts';
 /** One call of an upstream's tool. */
 export interface UpstreamCall {
 	readonly upstream: Upstream;
-	/** The upstream's own name of the tool. */
-	readonly tool: string;
+	/** The tool as the upstream lists it. */
+	readonly tool: JsonObject;
 	readonly arguments: JsonObject;
 	readonly prepared: PreparedCall;
 	/** Takes what the upstream logs while it works on the call. */
@@ -106,7 +106,7 @@ function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallSc
 		await upstream.connect();
 		const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
 		const params = {
-			name: call.tool,
+			name: nameOf(call),
 			arguments: call.arguments,
 			...(Object.keys(meta).length > 0 && { _meta: meta }),
 			...(round.inputResponses && { inputResponses: round.inputResponses }),
@@ -115,6 +115,7 @@ function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallSc
 		return upstream.scopes.run(scope, () =>
 			upstream.tasks.startTool(params, {
 				allowInputRequired: true,
+				...headersOf(call.tool),
 				signal: task.signal,
 				timeout: MAX_TIMER_MS,
 				onprogress: ({ progress, total, message }) =>
@@ -166,6 +167,18 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 		});
 }
 
+function nameOf({ tool }: UpstreamCall): string {
+	const { name } = tool;
+	return typeof name === 'string' ? name : '';
+}
+
+/** The SDK puts arguments into headers where it is given a definition that wants it, and validates results by it. */
+function headersOf(tool: JsonObject): Pick<CallToolRequestOptions, 'toolDefinition'> {
+	return JSON.stringify(tool['inputSchema'] ?? {}).includes('"x-mcp-header"')
+		? { toolDefinition: tool as unknown as Tool }
+		: {};
+}
+
 /** Leaves the step in which the call was sent, so that nothing of it is recorded. */
 class HostQuestion extends Error {
 	readonly result: JsonObject;
@@ -176,13 +189,10 @@ class HostQuestion extends Error {
 	}
 }
 
-function outcomeUnknown(
-	{ upstream, tool }: UpstreamCall,
-	reason = 'the gateway was restarted while it ran',
-): TaskFailure {
+function outcomeUnknown(call: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
 	return new TaskFailure(
 		WIRE_CODES.internalError,
-		`The outcome of ${tool} on the server "${upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
+		`The outcome of ${nameOf(call)} on the server "${call.upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
 	);
 }
 

@@ -3,6 +3,7 @@ import type { TaskDetails } from '../backend/record.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { HandlerEnd } from '../engine/outcome.ts';
 import type { Run } from '../engine/run.ts';
+import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import {
@@ -22,7 +23,6 @@ import {
 	type AuthInfo,
 	type CallToolResult,
 	createMcpHandler,
-	isInputRequiredResult,
 	McpServer,
 	type McpRequestContext,
 } from './sdk.ts';
@@ -36,13 +36,21 @@ import { Tasks } from './tasks.ts';
  */
 export type TaskServerFactory = (tasks: Tasks, context: McpRequestContext) => McpServer | Promise<McpServer>;
 
+/**
+ * Runs the handler of a tool; undefined where there is no such tool. For a server that validates neither arguments
+ * nor output, because somebody behind it does.
+ */
+export type DirectEntrance = (
+	tool: string,
+	args: JsonObject,
+	task: TaskContext,
+) => Promise<CallToolResult | undefined>;
+
 /** A handler that is being entered through the SDK. */
 interface Entry {
 	readonly run: Run;
 	entered: boolean;
 	thrown: { readonly error: unknown } | undefined;
-	/** What a handler asks before there is a task: for the client's request to carry, and not for this entry. */
-	asked: JsonObject | undefined;
 }
 
 /** `_meta` key of the requests with which holdfast enters a handler; the value is used once. */
@@ -59,6 +67,7 @@ export class TaskRuntime {
 	readonly questions = new QuestionDesk();
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
+	readonly #enter: DirectEntrance | undefined;
 	readonly #entries = new Map<string, Entry>();
 	readonly #exchanges = new WeakMap<McpServer, Exchange>();
 	readonly #inner: {
@@ -69,6 +78,7 @@ export class TaskRuntime {
 
 	constructor(options: {
 		readonly build: TaskServerFactory;
+		readonly enter: DirectEntrance | undefined;
 		readonly engine: () => Engine;
 		readonly principalOf: PrincipalOf;
 		readonly ready: () => Promise<void>;
@@ -78,6 +88,7 @@ export class TaskRuntime {
 		this.ready = options.ready;
 		this.#principalOf = options.principalOf;
 		this.#build = options.build;
+		this.#enter = options.enter;
 		this.#inner = createMcpHandler((context) => this.build(context, true), {
 			legacy: 'reject',
 			onerror: options.onError,
@@ -125,10 +136,7 @@ export class TaskRuntime {
 		if (!entry) return answerCall(this, site, raw);
 		entry.entered = true;
 		try {
-			const result = await site.handler(site.args, entry.run);
-			if (!isInputRequiredResult(result)) return result;
-			entry.asked = result as unknown as JsonObject;
-			return { content: [], isError: true };
+			return await site.handler(site.args, entry.run);
 		} catch (error) {
 			entry.thrown = { error };
 			return { content: [], isError: true };
@@ -137,6 +145,8 @@ export class TaskRuntime {
 
 	/** Whether a tool says of itself that a second run does no harm. */
 	async isRepeatable(tool: string): Promise<boolean> {
+		// Whoever is entered directly says in its options what may be entered again.
+		if (this.#enter) return false;
 		this.#repeatable ??= this.#readHints().catch((error: unknown) => {
 			this.#repeatable = undefined;
 			throw error;
@@ -146,8 +156,9 @@ export class TaskRuntime {
 
 	/** Enters a tool's handler through the SDK, which validates arguments and output as for any call. */
 	readonly execute = async (details: TaskDetails, run: Run): Promise<HandlerEnd> => {
+		if (this.#enter) return enterDirectly(this.#enter, details, run);
 		const entryId = randomUUID();
-		const entry: Entry = { run, entered: false, thrown: undefined, asked: undefined };
+		const entry: Entry = { run, entered: false, thrown: undefined };
 		this.#entries.set(entryId, entry);
 		const left = new AbortController();
 		void run.exit.then(() => left.abort());
@@ -155,7 +166,6 @@ export class TaskRuntime {
 			const params = { name: details.record.tool, arguments: details.arguments };
 			const answer = await this.#request('tools/call', params, { [ENTRY_META]: entryId }, left.signal);
 			if (entry.thrown) return { kind: 'threw', error: entry.thrown.error };
-			if (entry.asked) return { kind: 'returned', result: entry.asked };
 			if (isJsonObject(answer['result'])) return { kind: 'returned', result: withoutSelf(answer['result']) };
 			if (!entry.entered) return { kind: 'unknown_tool' };
 			const error = answer['error'];
@@ -219,6 +229,19 @@ export class TaskRuntime {
 		const text = await response.text();
 		const answer: unknown = text === '' ? {} : JSON.parse(text);
 		return isJsonObject(answer) ? answer : {};
+	}
+}
+
+async function enterDirectly(
+	enter: DirectEntrance,
+	{ record, arguments: args }: TaskDetails,
+	run: Run,
+): Promise<HandlerEnd> {
+	try {
+		const result = await enter(record.tool, args, run);
+		return result ? { kind: 'returned', result } : { kind: 'unknown_tool' };
+	} catch (error) {
+		return { kind: 'threw', error };
 	}
 }
 

@@ -6,7 +6,7 @@ import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
-import { TaskRuntime, type TaskServerFactory } from './runtime.ts';
+import { type DirectEntrance, TaskRuntime, type TaskServerFactory } from './runtime.ts';
 
 /** Options of {@link createTaskServer}. */
 export interface TaskServerOptions {
@@ -14,6 +14,8 @@ export interface TaskServerOptions {
 	readonly backend: Backend;
 	/** Builds the SDK server with its tools. */
 	readonly server: TaskServerFactory;
+	/** Runs handlers without the SDK's validation. Default: they are entered through a server that `server` built. */
+	readonly enter?: DirectEntrance;
 	/** How many handlers run at once in this process; the rest waits in the store. Default 64. */
 	readonly concurrency?: number;
 	/** How many tasks may exist. Default: 10,000 open for one principal, 1,000,000 in all, 100,000 kept. */
@@ -52,6 +54,7 @@ export class TaskServer {
 		this.#backend = options.backend;
 		this.runtime = new TaskRuntime({
 			build: options.server,
+			enter: options.enter,
 			engine: () => this.engine,
 			principalOf: options.principal ?? tokenPrincipal,
 			ready: () => this.start(),

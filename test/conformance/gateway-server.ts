@@ -10,7 +10,9 @@ const fixture = spawn(process.execPath, [fileURLToPath(new URL('./server.ts', im
 	stdio: ['ignore', 'pipe', 'inherit'],
 });
 process.once('exit', () => fixture.kill('SIGKILL'));
-const url = await new Promise<string>((resolve) => createInterface({ input: fixture.stdout }).once('line', resolve));
+const url = await new Promise<string>((resolve) =>
+	createInterface({ input: fixture.stdout }).once('line', resolve),
+);
 
 const gateway = new Gateway({
 	backend: memory(),

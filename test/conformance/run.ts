@@ -53,7 +53,9 @@ const SERVER = fileURLToPath(
 	new URL(options.gateway ? './gateway-server.ts' : './server.ts', import.meta.url),
 );
 const version = options['spec-version'];
-const baselineFile = fileURLToPath(new URL(options.gateway ? './expected-failures-gateway.yml' : './expected-failures.yml', import.meta.url));
+const baselineFile = fileURLToPath(
+	new URL(options.gateway ? './expected-failures-gateway.yml' : './expected-failures.yml', import.meta.url),
+);
 
 /** The arguments that select what to run, one entry per call of the harness. */
 function plan(): string[][] {
