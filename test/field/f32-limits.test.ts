@@ -58,7 +58,7 @@ describe('F32: what is left of tasks', () => {
 		const engine = new Engine({
 			...{ backend, clock, limits: DEFAULT_LIMITS, timing: DEFAULT_TIMING, log: SILENT },
 			execute: async () => ({ kind: 'returned', result: { content: [] } }),
-			...{ concurrency: BATCH, owner: 'test' },
+			...{ concurrency: BATCH, owner: 'test', isOwnerGone: () => false },
 		});
 		await backend.open();
 		engine.start();
