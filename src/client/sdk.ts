@@ -8,7 +8,6 @@ export {
 	type JSONRPCMessage,
 	type McpSubscription,
 	ProtocolError,
-	ReadBuffer,
 	SdkError,
 	SdkErrorCode,
 	SdkHttpError,

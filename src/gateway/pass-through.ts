@@ -64,13 +64,14 @@ async function pass(
 	ctx: ServerContext,
 ): Promise<JsonObject> {
 	try {
-		await upstream.connect();
 		const meta = forwardedMeta(ctx);
 		const sent = { ...params, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
-		return await upstream.client.request({ method, params: sent }, ANY_RESULT, {
-			signal: ctx.mcpReq.signal,
-			timeout: MAX_TIMER_MS,
-		});
+		return await upstream.use(() =>
+			upstream.client.request({ method, params: sent }, ANY_RESULT, {
+				signal: ctx.mcpReq.signal,
+				timeout: MAX_TIMER_MS,
+			}),
+		);
 	} catch (error) {
 		if (error instanceof ProtocolError || !isHoldfastError(error)) throw error;
 		throw new ProtocolError(WIRE_CODES.internalError, messageOf(error));

@@ -75,18 +75,19 @@ function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise
 	};
 	return upstream.limit(async () => {
 		task.signal.throwIfAborted();
-		await upstream.connect();
-		return upstream.scopes.run(scope, () =>
-			upstream.tasks.startTool(params, {
-				signal: task.signal,
-				timeout: MAX_TIMER_MS,
-				onprogress: ({ progress, total, message }) =>
-					task.progress({
-						progress,
-						...(total !== undefined && { total }),
-						...(message !== undefined && { message }),
-					}),
-			}),
+		return upstream.use(() =>
+			upstream.scopes.run(scope, () =>
+				upstream.tasks.startTool(params, {
+					signal: task.signal,
+					timeout: MAX_TIMER_MS,
+					onprogress: ({ progress, total, message }) =>
+						task.progress({
+							progress,
+							...(total !== undefined && { total }),
+							...(message !== undefined && { message }),
+						}),
+				}),
+			),
 		);
 	});
 }

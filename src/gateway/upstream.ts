@@ -2,6 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import {
 	Client,
 	ProtocolError,
+	SdkHttpError,
 	SSEClientTransport,
 	StreamableHTTPClientTransport,
 	type Transport,
@@ -114,6 +115,33 @@ export class Upstream {
 		return this.#connecting;
 	}
 
+	/**
+	 * Does something over the connection, made first if need be. When the server says that it does not know the
+	 * session any more it has not accepted the request: one new session is begun for all that find out, and the work
+	 * is done again.
+	 *
+	 * @throws UPSTREAM_UNAVAILABLE when nothing can have reached the server, and what `work` throws.
+	 */
+	async use<T>(work: () => Promise<T>): Promise<T> {
+		await this.connect();
+		const { transport } = this.client;
+		try {
+			return await work();
+		} catch (error) {
+			if (isUnreachable(error)) throw this.#unavailable(error);
+			if (!(error instanceof SdkHttpError) || error.status !== 404 || transport?.sessionId === undefined)
+				throw error;
+			// Whoever comes first ends the old session; the others find a new transport.
+			if (this.client.transport === transport) {
+				this.#log.warn({ upstream: this.options.name }, 'the server has lost the session');
+				this.#connectedAtMs = undefined;
+				await this.client.close();
+			}
+			await this.connect();
+			return work();
+		}
+	}
+
 	/** Ends the connection, and a child process with everything that it started. */
 	async close(): Promise<void> {
 		this.#isClosed = true;
@@ -148,14 +176,8 @@ export class Upstream {
 			);
 		} catch (error) {
 			await transport?.close().catch(() => {});
-			this.#failed(messageOf(error));
-			throw new HoldfastError(
-				'UPSTREAM_UNAVAILABLE',
-				`The server "${name}" is not available: ${messageOf(error)}`,
-				{
-					cause: error,
-				},
-			);
+			this.#failed(reasonOf(error));
+			throw this.#unavailable(error);
 		} finally {
 			cancelTimer();
 		}
@@ -188,10 +210,37 @@ export class Upstream {
 		this.#failures += 1;
 	}
 
+	#unavailable(cause: unknown): HoldfastError {
+		const words = `The server "${this.options.name}" is not available: ${reasonOf(cause)}`;
+		return new HoldfastError('UPSTREAM_UNAVAILABLE', words, { cause });
+	}
+
 	async #ask(request: InputRequest): Promise<InputResponse> {
 		const scope = this.scopes.current();
 		if (scope) return scope.ask(request, undefined);
 		if (request.method === 'roots/list') return { roots: [] };
 		throw new ProtocolError(WIRE_CODES.invalidRequest, 'No call is open that this question could belong to');
 	}
+}
+
+/** Errors of the system after which no byte has reached the server. */
+const UNREACHABLE = [
+	'ECONNREFUSED',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+	'UND_ERR_CONNECT_TIMEOUT',
+];
+
+function isUnreachable(error: unknown): boolean {
+	const code: unknown =
+		error instanceof Error && error.cause instanceof Error && Reflect.get(error.cause, 'code');
+	return typeof code === 'string' && UNREACHABLE.includes(code);
+}
+
+/** What went wrong; `fetch` says it in the cause only. */
+function reasonOf(error: unknown): string {
+	const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
+	return messageOf(cause);
 }
