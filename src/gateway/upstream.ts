@@ -28,6 +28,9 @@ const PATIENCE_MS = 2_000;
 /** How long a connection must have lived for its end not to count as a failed start, in milliseconds. */
 const STABLE_MS = 10_000;
 
+/** How long the requests of a lost session have to be refused, in milliseconds. */
+const REFUSALS_MS = 250;
+
 /** What an upstream is told about the gateway. */
 const SELF = { name: 'holdfast-gateway', version: '1' };
 
@@ -53,6 +56,7 @@ export class Upstream {
 	readonly limit: LimitFunction;
 	readonly #log: Log;
 	#connecting: Promise<void> | undefined;
+	#leaving: Promise<void> | undefined;
 	#connectedAtMs: number | undefined;
 	#failures = 0;
 	#retryAtMs = 0;
@@ -107,7 +111,7 @@ export class Upstream {
 	 * @throws UPSTREAM_UNAVAILABLE with the reason, and when the next attempt is due.
 	 */
 	connect(): Promise<void> {
-		if (this.#isClosed) throw new HoldfastError('CLOSED', 'The gateway is closed');
+		if (this.#isClosed) return Promise.reject(new HoldfastError('CLOSED', 'The gateway is closed'));
 		if (this.isConnected) return Promise.resolve();
 		this.#connecting ??= this.#connect().finally(() => {
 			this.#connecting = undefined;
@@ -131,12 +135,7 @@ export class Upstream {
 			if (isUnreachable(error)) throw this.#unavailable(error);
 			if (!(error instanceof SdkHttpError) || error.status !== 404 || transport?.sessionId === undefined)
 				throw error;
-			// Whoever comes first ends the old session; the others find a new transport.
-			if (this.client.transport === transport) {
-				this.#log.warn({ upstream: this.options.name }, 'the server has lost the session');
-				this.#connectedAtMs = undefined;
-				await this.client.close();
-			}
+			if (this.client.transport === transport) await (this.#leaving ??= this.#leaveSession());
 			await this.connect();
 			return work();
 		}
@@ -181,6 +180,16 @@ export class Upstream {
 		} finally {
 			cancelTimer();
 		}
+	}
+
+	/** Ends a session that the server does not know any more. */
+	async #leaveSession(): Promise<void> {
+		this.#log.warn({ upstream: this.options.name }, 'the server has lost the session');
+		// Other requests are being refused in the same way; ended now, nobody could tell that of them.
+		await new Promise<void>((resolve) => systemClock.after(REFUSALS_MS, resolve));
+		this.#connectedAtMs = undefined;
+		await this.client.close();
+		this.#leaving = undefined;
 	}
 
 	async #transport(): Promise<Transport> {

@@ -37,6 +37,11 @@ export async function hold<Args>(
 	const heldSinceMs = runtime.engine().nowMs();
 	const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
 	if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
+	if (site.exchange.wasCancelled(ctx)) {
+		// Nobody can ask for it later, so it need not be kept to be stopped.
+		await stop(runtime, call);
+		return { content: [], isError: true };
+	}
 	if (options.support !== 'forbidden' || quick) await call.keep();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
 	try {

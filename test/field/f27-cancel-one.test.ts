@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { childUpstream, gatewayOverHttp, gatewayOverStdio } from '../gateway/rig.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { StdioConnection } from '../support/legacy-wire.ts';
+import { heapBytes } from '../support/memory.ts';
 import { eventually } from './harness.ts';
 import { textOf } from './wire.ts';
 
@@ -11,7 +12,9 @@ describe('F27: one of several calls on one server on stdio is cancelled', () => 
 		const child = childUpstream();
 		const host = await StdioConnection.open(gatewayOverStdio({ upstreams: { child } }));
 		const pid = textOf((await host.call('pid')).result);
-		const calls = [1, 2, 3].map((number) => host.request('tools/call', call('hang', { number }), `c${number}`));
+		const calls = [1, 2, 3].map((number) =>
+			host.request('tools/call', call('hang', { number }), `c${number}`),
+		);
 		await eventually(() => child.calls('hang') === 3, 'three calls');
 		await host.notify('notifications/cancelled', { requestId: 'c2', reason: 'the user changed their mind' });
 		const cancelled = await eventually(() => notes(child.log())[0], 'the note');
@@ -44,7 +47,11 @@ describe('F28: a server stops a cancelled call and never answers it', () => {
 		const host = rig.connect();
 		const taskId = await host.start('hang');
 		await host.cancel(taskId);
-		await eventually(async () => (await host.get(taskId)).status === 'cancelled', 'the end of the task', 1_000);
+		await eventually(
+			async () => (await host.get(taskId)).status === 'cancelled',
+			'the end of the task',
+			1_000,
+		);
 		expect(rig.gateway.upstreams[0]?.limit.activeCount).toBe(0);
 		// The child answers the cancelled call now.
 		expect(textOf(await host.call('release'))).toBe('released');
@@ -52,14 +59,17 @@ describe('F28: a server stops a cancelled call and never answers it', () => {
 		expect((await host.get(taskId)).status).toBe('cancelled');
 	});
 
-	it('F28: 10,000 calls that are cancelled and never answered leave nothing behind', { timeout: 120_000 }, async () => {
+	it('F28: 10,000 calls that are cancelled and never answered leave nothing behind', {
+		timeout: 120_000,
+	}, async () => {
 		const child = childUpstream();
 		const pair = gatewayOverStdio({ upstreams: { child } });
 		const host = await StdioConnection.open(pair);
 		await host.call('echo');
 		const round = async (first: number, count: number): Promise<void> => {
 			const ids = Array.from({ length: count }, (_, index) => `h${first + index}`);
-			for (const id of ids) await host.write({ jsonrpc: '2.0', id, method: 'tools/call', params: call('hang', {}) });
+			for (const id of ids)
+				await host.write({ jsonrpc: '2.0', id, method: 'tools/call', params: call('hang', {}) });
 			await eventually(() => pair.gateway.server.running === count, 'the calls', 30_000);
 			const upstream = pair.gateway.upstreams[0];
 			await eventually(() => upstream?.limit.activeCount === count, 'the calls upstream', 30_000);
@@ -68,9 +78,9 @@ describe('F28: a server stops a cancelled call and never answers it', () => {
 		};
 		const batch = 50;
 		for (let done = 0; done < 1_000; done += batch) await round(done, batch);
-		const before = heapUsed();
+		const before = heapBytes();
 		for (let done = 1_000; done < 11_000; done += batch) await round(done, batch);
-		const grownBytes = heapUsed() - before;
+		const grownBytes = heapBytes() - before;
 		expect(pair.gateway.upstreams[0]?.limit.activeCount).toBe(0);
 		expect(pair.gateway.upstreams[0]?.limit.pendingCount).toBe(0);
 		// Less than 300 bytes a call: what is left of a call would be more.
@@ -79,13 +89,6 @@ describe('F28: a server stops a cancelled call and never answers it', () => {
 		await eventually(() => notes(child.log()).length === 11_000, 'the notes');
 	});
 });
-
-function heapUsed(): number {
-	const { gc } = globalThis;
-	if (!gc) throw new Error('the tests run without --expose-gc');
-	gc();
-	return process.memoryUsage().heapUsed;
-}
 
 function call(name: string, args: JsonObject): JsonObject {
 	return { name, arguments: args };

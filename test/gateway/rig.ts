@@ -207,7 +207,9 @@ export async function rawServer(
 					response.flushHeaders();
 					return {
 						message: (message) =>
-							void response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`),
+							void response.write(
+								`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`,
+							),
 						comment: () => void response.write(': still here\n\n'),
 						end: () => void response.end(),
 					};
