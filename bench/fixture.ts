@@ -92,6 +92,7 @@ export async function startEngine(
 		execute,
 		concurrency,
 		owner: 'bench:1',
+		isOwnerGone: () => false,
 	});
 	await backend.open();
 	engine.start();

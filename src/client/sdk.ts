@@ -9,7 +9,6 @@ export {
 	type JSONRPCMessage,
 	type McpSubscription,
 	ProtocolError,
-	ReadBuffer,
 	SdkError,
 	SdkErrorCode,
 	SdkHttpError,

@@ -27,6 +27,8 @@ export interface EngineDeps {
 	/** How many handlers run at once in this process. */
 	readonly concurrency: number;
 	readonly owner: string;
+	/** Whether the process of a lease is known to be dead; false in doubt. */
+	readonly isOwnerGone: (owner: string) => boolean;
 }
 
 /** A validated `tools/call`. */
@@ -44,6 +46,9 @@ export interface TaskCall {
 }
 
 const SWEEP_BATCH = 200;
+
+/** How many leases are looked at when an engine starts; the owners of further ones are noticed as they lapse. */
+const LEASES_AT_START = 10_000;
 
 /** The verbs on tasks: call, get, update, cancel; and the sweeping of what time has overtaken. */
 export class Engine {
@@ -81,7 +86,9 @@ export class Engine {
 		this.#runner.start();
 		const sweep = (): Promise<void> =>
 			this.sweep().catch((error: unknown) => log.error({ error: messageOf(error) }, 'sweeping failed'));
-		void sweep();
+		void this.#takeFromDead()
+			.catch((error: unknown) => log.error({ error: messageOf(error) }, 'looking for dead workers failed'))
+			.then(sweep);
 		this.#stopSweep = every(clock, timing.sweepMs, sweep);
 	}
 
@@ -159,6 +166,18 @@ export class Engine {
 			let changed = 0;
 			for (const taskId of taskIds) if (await this.#sweepOne(taskId)) changed += 1;
 			if (taskIds.length < SWEEP_BATCH || changed === 0) return;
+		}
+	}
+
+	/** Ends the leases of processes that are known to be dead, without waiting for them to lapse. */
+	async #takeFromDead(): Promise<void> {
+		const { backend, timing, isOwnerGone } = this.#deps;
+		// Whatever is leased is due when its lease lapses.
+		const taskIds = await backend.store.due(this.nowMs() + timing.leaseMs, LEASES_AT_START);
+		for (const taskId of taskIds) {
+			const record = await backend.store.get(taskId);
+			if (record?.lease && isOwnerGone(record.lease.owner))
+				await this.#writer.apply(taskId, { type: 'died', token: record.lease.token }, record);
 		}
 	}
 

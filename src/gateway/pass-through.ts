@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { MAX_TIMER_MS } from '../client/clock.ts';
 import { ProtocolError } from '../client/sdk.ts';
-import { messageOf } from '../errors.ts';
+import { isHoldfastError, messageOf } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { type McpServer, type ServerContext, UriTemplate } from '../server/sdk.ts';
@@ -73,17 +73,18 @@ async function pass(
 	ctx: ServerContext,
 	host: HostConnection,
 ): Promise<JsonObject> {
-	await connected(upstream);
-	const { meta, capabilities, inputResponses, requestState } = preparedOf(ctx.mcpReq, ctx, host, '');
-	const sent = {
-		...params,
-		...(inputResponses && { inputResponses }),
-		...(requestState !== null && { requestState }),
-		_meta: { ...meta, ...upstream.capabilitiesMeta(capabilities) },
-	};
-	const options = { signal: ctx.mcpReq.signal, timeout: MAX_TIMER_MS, allowInputRequired: true };
-	const result = await upstream.client.request({ method, params: sent }, ANY_RESULT, options);
-	return result['resultType'] === 'input_required' ? asHostQuestion(result) : result;
+	return used(upstream, async () => {
+		const { meta, capabilities, inputResponses, requestState } = preparedOf(ctx.mcpReq, ctx, host, '');
+		const sent = {
+			...params,
+			...(inputResponses && { inputResponses }),
+			...(requestState !== null && { requestState }),
+			_meta: { ...meta, ...upstream.capabilitiesMeta(capabilities) },
+		};
+		const options = { signal: ctx.mcpReq.signal, timeout: MAX_TIMER_MS, allowInputRequired: true };
+		const result = await upstream.client.request({ method, params: sent }, ANY_RESULT, options);
+		return result['resultType'] === 'input_required' ? asHostQuestion(result) : result;
+	});
 }
 
 async function watch(
@@ -91,15 +92,16 @@ async function watch(
 	change: (upstream: Upstream, uri: string) => Promise<void>,
 	params: Readonly<Record<string, unknown>>,
 ): Promise<JsonObject> {
-	await connected(upstream);
-	await change(upstream, textOf(params['uri']));
+	await used(upstream, () => change(upstream, textOf(params['uri'])));
 	return {};
 }
 
-async function connected(upstream: Upstream): Promise<void> {
+/** Uses an upstream; what is wrong with it is the host's to know. */
+async function used<T>(upstream: Upstream, work: () => Promise<T>): Promise<T> {
 	try {
-		await upstream.connect();
+		return await upstream.use(work);
 	} catch (error) {
+		if (!isHoldfastError(error)) throw error;
 		throw new ProtocolError(WIRE_CODES.internalError, messageOf(error));
 	}
 }

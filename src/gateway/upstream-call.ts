@@ -103,29 +103,30 @@ function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallSc
 	const { upstream, prepared } = call;
 	return upstream.limit(async () => {
 		task.signal.throwIfAborted();
-		await upstream.connect();
-		const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
-		const params = {
-			name: nameOf(call),
-			arguments: call.arguments,
-			...(Object.keys(meta).length > 0 && { _meta: meta }),
-			...(round.inputResponses && { inputResponses: round.inputResponses }),
-			...(round.requestState !== null && { requestState: round.requestState }),
-		};
-		return upstream.scopes.run(scope, () =>
-			upstream.tasks.startTool(params, {
-				allowInputRequired: true,
-				...headersOf(call.tool),
-				signal: task.signal,
-				timeout: MAX_TIMER_MS,
-				onprogress: ({ progress, total, message }) =>
-					task.progress({
-						progress,
-						...(total !== undefined && { total }),
-						...(message !== undefined && { message }),
-					}),
-			}),
-		);
+		return upstream.use(() => {
+			const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
+			const params = {
+				name: nameOf(call),
+				arguments: call.arguments,
+				...(Object.keys(meta).length > 0 && { _meta: meta }),
+				...(round.inputResponses && { inputResponses: round.inputResponses }),
+				...(round.requestState !== null && { requestState: round.requestState }),
+			};
+			return upstream.scopes.run(scope, () =>
+				upstream.tasks.startTool(params, {
+					allowInputRequired: true,
+					...headersOf(call.tool),
+					signal: task.signal,
+					timeout: MAX_TIMER_MS,
+					onprogress: ({ progress, total, message }) =>
+						task.progress({
+							progress,
+							...(total !== undefined && { total }),
+							...(message !== undefined && { message }),
+						}),
+				}),
+			);
+		});
 	});
 }
 

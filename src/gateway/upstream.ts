@@ -2,6 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import {
 	Client,
 	ProtocolError,
+	SdkHttpError,
 	SSEClientTransport,
 	StreamableHTTPClientTransport,
 	type Transport,
@@ -30,6 +31,9 @@ const PATIENCE_MS = 2_000;
 /** How long a connection must have lived for its end not to count as a failed start, in milliseconds. */
 const STABLE_MS = 10_000;
 
+/** How long the requests of a lost session have to be refused, in milliseconds. */
+const REFUSALS_MS = 250;
+
 /** What an upstream is told about the gateway. */
 const SELF = { name: 'holdfast-gateway', version: '1' };
 
@@ -57,6 +61,7 @@ export class Upstream {
 	readonly limit: LimitFunction;
 	readonly #log: Log;
 	#connecting: Promise<void> | undefined;
+	#leaving: Promise<void> | undefined;
 	#connectedAtMs: number | undefined;
 	#failures = 0;
 	#retryAtMs = 0;
@@ -121,12 +126,34 @@ export class Upstream {
 	 * @throws UPSTREAM_UNAVAILABLE with the reason, and when the next attempt is due.
 	 */
 	connect(): Promise<void> {
-		if (this.#isClosed) throw new HoldfastError('CLOSED', 'The gateway is closed');
+		if (this.#isClosed) return Promise.reject(new HoldfastError('CLOSED', 'The gateway is closed'));
 		if (this.isConnected) return Promise.resolve();
 		this.#connecting ??= this.#connect().finally(() => {
 			this.#connecting = undefined;
 		});
 		return this.#connecting;
+	}
+
+	/**
+	 * Does something over the connection, made first if need be. When the server says that it does not know the
+	 * session any more it has not accepted the request: one new session is begun for all that find out, and the work
+	 * is done again.
+	 *
+	 * @throws UPSTREAM_UNAVAILABLE when nothing can have reached the server, and what `work` throws.
+	 */
+	async use<T>(work: () => Promise<T>): Promise<T> {
+		await this.connect();
+		const { transport } = this.client;
+		try {
+			return await work();
+		} catch (error) {
+			if (isUnreachable(error)) throw this.#unavailable(error);
+			if (!(error instanceof SdkHttpError) || error.status !== 404 || transport?.sessionId === undefined)
+				throw error;
+			if (this.client.transport === transport) await (this.#leaving ??= this.#leaveSession());
+			await this.connect();
+			return work();
+		}
 	}
 
 	/** Ends the connection, and a child process with everything that it started. */
@@ -169,17 +196,21 @@ export class Upstream {
 			);
 		} catch (error) {
 			await transport?.close().catch(() => {});
-			this.#failed(messageOf(error));
-			throw new HoldfastError(
-				'UPSTREAM_UNAVAILABLE',
-				`The server "${name}" is not available: ${messageOf(error)}`,
-				{
-					cause: error,
-				},
-			);
+			this.#failed(reasonOf(error));
+			throw this.#unavailable(error);
 		} finally {
 			cancelTimer();
 		}
+	}
+
+	/** Ends a session that the server does not know any more. */
+	async #leaveSession(): Promise<void> {
+		this.#log.warn({ upstream: this.options.name }, 'the server has lost the session');
+		// Other requests are being refused in the same way; ended now, nobody could tell that of them.
+		await new Promise<void>((resolve) => systemClock.after(REFUSALS_MS, resolve));
+		this.#connectedAtMs = undefined;
+		await this.client.close();
+		this.#leaving = undefined;
 	}
 
 	async #transport(): Promise<Transport> {
@@ -209,10 +240,37 @@ export class Upstream {
 		this.#failures += 1;
 	}
 
+	#unavailable(cause: unknown): HoldfastError {
+		const words = `The server "${this.options.name}" is not available: ${reasonOf(cause)}`;
+		return new HoldfastError('UPSTREAM_UNAVAILABLE', words, { cause });
+	}
+
 	async #ask(request: InputRequest): Promise<InputResponse> {
 		const scope = this.scopes.current();
 		if (scope) return scope.ask(request, undefined);
 		if (request.method === 'roots/list') return { roots: [] };
 		throw new ProtocolError(WIRE_CODES.invalidRequest, 'No call is open that this question could belong to');
 	}
+}
+
+/** Errors of the system after which no byte has reached the server. */
+const UNREACHABLE = [
+	'ECONNREFUSED',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+	'UND_ERR_CONNECT_TIMEOUT',
+];
+
+function isUnreachable(error: unknown): boolean {
+	const code: unknown =
+		error instanceof Error && error.cause instanceof Error && Reflect.get(error.cause, 'code');
+	return typeof code === 'string' && UNREACHABLE.includes(code);
+}
+
+/** What went wrong; `fetch` says it in the cause only. */
+function reasonOf(error: unknown): string {
+	const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
+	return messageOf(cause);
 }

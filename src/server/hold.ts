@@ -43,6 +43,11 @@ export async function hold<Args>(
 	try {
 		const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
 		if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
+		if (site.exchange.wasCancelled(ctx)) {
+			// Nobody can ask for it later, so it need not be kept to be stopped.
+			await stop(runtime, call);
+			return { content: [], isError: true };
+		}
 		if (options.support !== 'forbidden' || quick) await call.keep();
 		const budgetMs = handOver?.budgetMs(ctx) ?? null;
 		const leftMs = budgetMs === null ? null : Math.max(0, heldSinceMs + budgetMs - runtime.engine().nowMs());

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { Backend } from '../backend/backend.ts';
 import type { TaskLimits } from '../backend/store.ts';
 import { type Clock, systemClock } from '../engine/clock.ts';
@@ -6,6 +5,7 @@ import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
+import { isOwnerGone, processOwner } from './process-owner.ts';
 import { type DirectEntrance, TaskRuntime, type TaskServerFactory } from './runtime.ts';
 
 /** Options of {@link createTaskServer}. */
@@ -68,7 +68,8 @@ export class TaskServer {
 			log: this.log,
 			execute: this.runtime.execute,
 			concurrency,
-			owner: `${hostname()}:${process.pid}`,
+			owner: processOwner(),
+			isOwnerGone,
 		});
 	}
 

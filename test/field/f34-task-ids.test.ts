@@ -29,7 +29,7 @@ async function mint(count: number): Promise<string[]> {
 	const engine = new Engine({
 		...{ backend: memory(), clock: systemClock, limits: DEFAULT_LIMITS, timing: DEFAULT_TIMING, log: SILENT },
 		execute: async () => ({ kind: 'returned', result: {} }),
-		...{ concurrency: count, owner: 'test' },
+		...{ concurrency: count, owner: 'test', isOwnerGone: () => false },
 	});
 	engine.start();
 	const call = {
