@@ -74,6 +74,11 @@ export class Engine {
 		return this.#runner.size;
 	}
 
+	/** The clock that decides. */
+	get clock(): Clock {
+		return this.#deps.clock;
+	}
+
 	/** Milliseconds since the epoch on the clock that decides. */
 	nowMs(): number {
 		return this.#deps.clock.nowMs();

@@ -1,5 +1,5 @@
 import type { Backend } from '../backend/backend.ts';
-import { systemClock } from '../client/clock.ts';
+import { type Clock, systemClock } from '../engine/clock.ts';
 import { type Log, SILENT } from '../engine/options.ts';
 import type { ServerEventBus } from '../server/sdk.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
@@ -20,6 +20,8 @@ export interface GatewayOptions {
 	readonly catalogue: CatalogueStore;
 	/** How long hosts wait, where the operator knows better than the table. */
 	readonly budgets: BudgetOverrides;
+	/** Where time comes from for tasks and for how long hosts are held. Default: the machine. */
+	readonly clock?: Clock;
 	/** Default: nowhere. */
 	readonly log?: Log;
 }
@@ -34,6 +36,7 @@ export class Gateway {
 
 	constructor(options: GatewayOptions) {
 		const log = options.log ?? SILENT;
+		const clock = options.clock ?? systemClock;
 		const news = new HostNews();
 		this.bus = news.bus;
 		this.upstreams = options.upstreams.map(
@@ -58,13 +61,14 @@ export class Gateway {
 			budgets: options.budgets,
 			name: 'holdfast-gateway',
 			version: '1',
-			nowMs: () => systemClock.nowMs(),
+			nowMs: () => clock.nowMs(),
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
 			enter: (tool, args, task) => enterCall(deps, tool, args, task),
 			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
+			clock,
 		});
 	}
 

@@ -1,5 +1,6 @@
 import type { TaskProgress, TaskRecord } from '../backend/record.ts';
 import { type Call, isDecided } from '../engine/call.ts';
+import { every } from '../engine/clock.ts';
 import { toolError } from '../engine/outcome.ts';
 import { durationText } from '../engine/progress.ts';
 import { isJsonObject } from '../protocol/json.ts';
@@ -126,7 +127,8 @@ class ProgressNotes {
 	readonly #runtime: TaskRuntime;
 	#latest: TaskProgress | undefined;
 	#sent = 0;
-	#noteTimer: NodeJS.Timeout | undefined;
+	/** Takes back the note that waits for its time. */
+	#cancelNote: (() => void) | undefined;
 	/** When the next note may be sent; an idle time before it is worth {@link NOTES_AT_ONCE} notes at most. */
 	#nextAtMs = 0;
 
@@ -137,11 +139,10 @@ class ProgressNotes {
 		this.#startedAtMs = runtime.engine().nowMs();
 		this.#token = progressTokenOf(ctx.mcpReq._meta);
 		if (this.#token === undefined) return;
-		const heartbeat = setInterval(() => this.#send(), HEARTBEAT_MS);
-		heartbeat.unref();
+		const { clock } = runtime.engine();
 		this.#stops.push(
-			() => clearInterval(heartbeat),
-			() => clearTimeout(this.#noteTimer),
+			every(clock, HEARTBEAT_MS, async () => this.#send()),
+			() => this.#cancelNote?.(),
 			call.onProgress((progress) => this.#note(progress)),
 		);
 		call.current().then(
@@ -152,7 +153,7 @@ class ProgressNotes {
 
 	end(): void {
 		// The last words come before the answer.
-		if (this.#noteTimer) this.#send();
+		if (this.#cancelNote) this.#send();
 		for (const stop of this.#stops.splice(0)) stop();
 	}
 
@@ -160,15 +161,12 @@ class ProgressNotes {
 		this.#latest = progress;
 		const waitMs = this.#nextAtMs - this.#runtime.engine().nowMs();
 		if (waitMs <= 0) this.#send();
-		else {
-			this.#noteTimer ??= setTimeout(() => this.#send(), waitMs);
-			this.#noteTimer.unref();
-		}
+		else this.#cancelNote ??= this.#runtime.engine().clock.after(waitMs, () => this.#send());
 	}
 
 	#send(): void {
-		clearTimeout(this.#noteTimer);
-		this.#noteTimer = undefined;
+		this.#cancelNote?.();
+		this.#cancelNote = undefined;
 		const nowMs = this.#runtime.engine().nowMs();
 		this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - NOTE_MS * NOTES_AT_ONCE) + NOTE_MS;
 		const elapsedMs = nowMs - this.#startedAtMs;

@@ -4,9 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Transport } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import type { Backend } from '../../src/backend/backend.ts';
 import { memory } from '../../src/backend/memory/index.ts';
+import type { Clock } from '../../src/engine/clock.ts';
 import type { CatalogueStore } from '../../src/gateway/catalogue.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { BudgetOverrides } from '../../src/gateway/host-budget.ts';
@@ -29,6 +31,8 @@ export interface GatewayChoice {
 	readonly catalogue?: CatalogueStore;
 	/** Default: what the table says. */
 	readonly budgets?: BudgetOverrides;
+	/** Default: the machine. */
+	readonly clock?: Clock;
 }
 
 export interface Complaint {
@@ -54,7 +58,7 @@ export function memoryCatalogue(): CatalogueStore {
 	};
 }
 
-function newGateway({ upstreams, backend = memory(), catalogue, budgets }: GatewayChoice): GatewayRig {
+function newGateway({ upstreams, backend = memory(), catalogue, budgets, clock }: GatewayChoice): GatewayRig {
 	const complaints: Complaint[] = [];
 	const complain = (facts: Readonly<Record<string, unknown>>, message: string): void =>
 		void complaints.push({ facts, message });
@@ -71,6 +75,7 @@ function newGateway({ upstreams, backend = memory(), catalogue, budgets }: Gatew
 		})),
 		catalogue: catalogue ?? memoryCatalogue(),
 		budgets: budgets ?? (() => undefined),
+		...(clock && { clock }),
 		log: { info: () => {}, warn: complain, error: complain },
 	});
 	return { gateway, backend, complaints };
@@ -99,14 +104,19 @@ export async function gatewayOverHttp(
 
 /** A gateway on a pair of pipes until the test ends. */
 export function gatewayOverStdio(choice: GatewayChoice): GatewayRig & StdioPair {
-	const rig = newGateway(choice);
 	const pair = stdioPair();
-	const serving = serveTasksOverStdio(rig.gateway.server, { transport: pair.server });
+	return { ...gatewayOn(pair.server, choice), ...pair };
+}
+
+/** A gateway on one end of a connection until the test ends. */
+export function gatewayOn(transport: Transport, choice: GatewayChoice): GatewayRig {
+	const rig = newGateway(choice);
+	const serving = serveTasksOverStdio(rig.gateway.server, { transport });
 	onTestFinished(async () => {
 		await serving.close(0);
 		await rig.gateway.close();
 	});
-	return { ...rig, ...pair };
+	return rig;
 }
 
 /** An empty folder for one test. */
