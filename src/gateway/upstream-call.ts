@@ -73,7 +73,9 @@ function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise
 		arguments: call.arguments,
 		...(Object.keys(call.meta).length > 0 && { _meta: call.meta }),
 	};
-	return upstream.limit(async () => {
+	const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+	task.signal.addEventListener('abort', () => stop(task.signal.reason), { once: true });
+	const sent = upstream.limit(async () => {
 		task.signal.throwIfAborted();
 		return upstream.use(() =>
 			upstream.scopes.run(scope, () =>
@@ -90,6 +92,8 @@ function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise
 			),
 		);
 	});
+	// A call that waits for its turn need not wait for it to be stopped.
+	return Promise.race([sent, stopped]);
 }
 
 /** Follows a task of the upstream to its end, whatever happens to connections in between. */
