@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { CallScope } from './call-scope.ts';
 import { Questions } from './questions.ts';
+import { limitResult } from './result-limit.ts';
 import type { Upstream } from './upstream.ts';
 
 /** One call of an upstream's tool. */
@@ -52,14 +53,16 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 			if (execution.reference === null) plain = await execution.result();
 			return execution.reference;
 		});
-		if (plain) return questions.annotate(plain);
+		const finish = (result: CallToolResult): CallToolResult =>
+			questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, call.tool));
+		if (plain) return finish(plain);
 		if (typeof reference !== 'string') {
 			// The upstream had answered, and the gateway went away before it could record what.
 			if (!call.repeatable) throw outcomeUnknown(call);
 			const again = await start(call, task, scope);
-			return questions.annotate(await again.result());
+			return finish(await again.result());
 		}
-		return questions.annotate(await follow(call, task, scope, execution, reference));
+		return finish(await follow(call, task, scope, execution, reference));
 	} catch (error) {
 		throw asFailure(call, error);
 	}

@@ -26,6 +26,13 @@ async function ended(proxy: ProxyProcess, taskId: string): Promise<JsonObject> {
 	}, 'the end of the task');
 }
 
+/** The result of a call, at once or as a task. */
+async function resultOfCall(proxy: ProxyProcess, name: string): Promise<unknown> {
+	const answer = await proxy.call(name);
+	if (answer['resultType'] !== 'task') return answer;
+	return (await ended(proxy, stringOf(answer['taskId'])))['result'];
+}
+
 describe('a gateway that is killed with SIGKILL', () => {
 	it('says within 10 s of its restart that the outcome of an adopted call is unknown, and does not repeat it', async () => {
 		const child = childUpstream();
@@ -112,7 +119,7 @@ describe('F10: processes pile up when a host or the gateway is killed', () => {
 			for (let kill = 0; kill < KILLS; kill++) {
 				const proxy = new ProxyProcess(commandOf(child), { state, inHost });
 				pids.push(
-					...textOf(await proxy.call('family'))
+					...textOf(await resultOfCall(proxy, 'family'))
 						.split(' ')
 						.map(Number),
 				);
