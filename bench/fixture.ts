@@ -113,6 +113,7 @@ export function callOf(tool: string, number: number): TaskCall {
 		idempotencyKey: null,
 		trace: {},
 		keepFirst: true,
+		joinsRunning: false,
 	};
 }
 

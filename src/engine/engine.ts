@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Backend } from '../backend/backend.ts';
 import type { TaskDetails, TaskPolicy, TaskRecord } from '../backend/record.ts';
 import type { CreateOutcome, TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
@@ -12,7 +12,8 @@ import { type Clock, every } from './clock.ts';
 import { dueAtMs, isExpired } from './deadlines.ts';
 import { limitError } from './live-task.ts';
 import type { EngineTiming, Log } from './options.ts';
-import { Runner, type TaskExecutor } from './runner.ts';
+import { argumentsDigest, EqualCalls } from './equal-calls.ts';
+import { type Running, Runner, type TaskExecutor } from './runner.ts';
 import { Watch } from './watch.ts';
 import { TaskWriter } from './writer.ts';
 
@@ -43,6 +44,8 @@ export interface TaskCall {
 	readonly trace: Readonly<Record<string, string>>;
 	/** Whether the task must be stored before its handler is entered. */
 	readonly keepFirst: boolean;
+	/** Whether the call joins an equal one of the same principal that runs in this process. */
+	readonly joinsRunning: boolean;
 }
 
 const SWEEP_BATCH = 200;
@@ -56,6 +59,7 @@ export class Engine {
 	readonly #deps: EngineDeps;
 	readonly #writer: TaskWriter;
 	readonly #runner: Runner;
+	readonly #equals = new EqualCalls();
 	#stopSweep: (() => void) | undefined;
 
 	constructor(deps: EngineDeps) {
@@ -105,25 +109,33 @@ export class Engine {
 	}
 
 	/**
-	 * Begins a call, or joins the task that the same idempotency key began.
+	 * Begins a call, or joins the task that the same idempotency key began, or an equal call that runs.
 	 *
 	 * @throws IDEMPOTENCY_CONFLICT, TASK_LIMIT, STORE_UNUSABLE
 	 */
 	async call(call: TaskCall): Promise<Call> {
+		const equal = call.joinsRunning && call.idempotencyKey === null ? this.#equals.keyOf(call) : undefined;
+		const running = equal === undefined ? undefined : this.#equals.find(equal);
+		if (running) return this.#callTo(running.task.record, running, true);
 		const slot = this.#runner.reserve();
 		const record = this.#newRecord(call, slot !== undefined);
 		const details = { record, arguments: call.arguments, prepared: call.prepared, steps: [] };
 		try {
 			if (slot && !call.keepFirst && call.idempotencyKey === null)
-				return this.#callTo(record, await slot.begin(details, false));
+				return this.#callTo(record, this.#noted(equal, await slot.begin(details, false)));
 			const outcome = await this.#create(details);
 			if (outcome.kind === 'exists') return this.#join(outcome.record, record);
 			if (outcome.kind === 'limit') throw limitError(outcome);
 			this.#writer.tell(record);
-			return this.#callTo(record, await slot?.begin(details, true));
+			return this.#callTo(record, this.#noted(equal, await slot?.begin(details, true)));
 		} finally {
 			slot?.release();
 		}
+	}
+
+	#noted(equal: string | undefined, running: Running | undefined): Running | undefined {
+		if (equal !== undefined && running) this.#equals.add(equal, running);
+		return running;
 	}
 
 	/** A call that waits for a task which is there already, run here or elsewhere. */
@@ -251,7 +263,7 @@ export class Engine {
 			tool: call.tool,
 			principal: call.principal,
 			idempotencyKey: call.idempotencyKey,
-			argumentsDigest: call.idempotencyKey === null ? '' : digest(call.arguments),
+			argumentsDigest: call.idempotencyKey === null ? '' : argumentsDigest(call.arguments),
 			status: 'working',
 			statusMessage: leased ? `Running ${call.tool}` : `Waiting for a free worker to run ${call.tool}`,
 			progress: null,
@@ -279,18 +291,6 @@ export class Engine {
 		};
 		return { ...record, dueAtMs: dueAtMs(record) };
 	}
-}
-
-/** A digest that is the same for equal arguments in any order of keys. */
-function digest(value: JsonValue): string {
-	return hash('sha256', canonical(value), 'base64url');
-}
-
-function canonical(value: JsonValue): string {
-	if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-	if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-	const entries = Object.entries(value as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1));
-	return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${canonical(entry)}`).join(',')}}`;
 }
 
 /** Random bytes of a task id. */

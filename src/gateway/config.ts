@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { BudgetOverrides } from './host-budget.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
+const MIB = 1_048_576;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -34,6 +35,13 @@ const UPSTREAM = z
 			.regex(/^[\w-]*$/)
 			.optional(),
 		maxConcurrentCalls: z.number().int().min(1).max(10_000).default(64),
+		/** Largest result of a call that is passed on, as JSON. */
+		maxResultBytes: z
+			.number()
+			.int()
+			.min(1_024)
+			.max(64 * MIB)
+			.default(10 * MIB),
 		startTimeoutMs: ms(100, HOUR_MS).default(30_000),
 		tools: z.record(z.string(), TOOL).default({}),
 	})
@@ -75,8 +83,8 @@ export function upstreamsOf(
 ): readonly UpstreamOptions[] {
 	const entries = Object.entries(config.upstreams);
 	return entries.map(([name, upstream]) => {
-		const { command, args, env, cwd, url, transport, headers, tools, maxConcurrentCalls, startTimeoutMs } =
-			upstream;
+		const { command, args, env, cwd, url, transport, headers, tools } = upstream;
+		const { maxConcurrentCalls, maxResultBytes, startTimeoutMs } = upstream;
 		const [program = '', ...words] = typeof command === 'string' ? [command] : (command ?? []);
 		const target =
 			url === undefined
@@ -89,7 +97,15 @@ export function upstreamsOf(
 					}
 				: { kind: transport, url, headers };
 		const prefix = upstream.prefix ?? (entries.length === 1 ? '' : `${name}_`);
-		return { name, target, prefix, maxConcurrentCalls, startTimeoutMs, tools: toolsOf(tools) };
+		return {
+			name,
+			target,
+			prefix,
+			maxConcurrentCalls,
+			maxResultBytes,
+			startTimeoutMs,
+			tools: toolsOf(tools),
+		};
 	});
 }
 

@@ -142,6 +142,7 @@ function toolOptions(
 	const { syncWindowMs } = offer.upstream.options.tools[offer.name] ?? {};
 	return {
 		handOver,
+		joinsRunning: isRepeatable(offer),
 		...(syncWindowMs !== undefined && { syncWindowMs }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',

@@ -11,6 +11,7 @@ import type { InputRequest } from '../protocol/task.ts';
 import type { CallScope } from './call-scope.ts';
 import { asHostQuestion, type PreparedCall } from './prepared-call.ts';
 import { Questions } from './questions.ts';
+import { limitResult } from './result-limit.ts';
 import type { Upstream } from './upstream.ts';
 
 /** One call of an upstream's tool. */
@@ -56,14 +57,16 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 			if (execution.reference === null) plain = await execution.result();
 			return execution.reference;
 		});
-		if (plain) return questions.annotate(plain);
+		const finish = (result: CallToolResult): CallToolResult =>
+			questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, nameOf(call)));
+		if (plain) return finish(plain);
 		if (typeof reference !== 'string') {
 			// The upstream had answered, and the gateway went away before it could record what.
 			if (!call.repeatable) throw outcomeUnknown(call);
 			const again = await converse(call, task, scope);
-			return questions.annotate(await again.result());
+			return finish(await again.result());
 		}
-		return questions.annotate(await follow(call, task, scope, execution, reference));
+		return finish(await follow(call, task, scope, execution, reference));
 	} catch (error) {
 		if (error instanceof HostQuestion) return error.result as unknown as CallToolResult;
 		throw asFailure(call, error);
@@ -101,7 +104,9 @@ async function converse(call: UpstreamCall, task: TaskContext, scope: CallScope)
 /** Sends one round of the call, in its turn; resolves with its result or with the upstream's task. */
 function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallScope): Promise<Execution> {
 	const { upstream, prepared } = call;
-	return upstream.limit(async () => {
+	const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+	task.signal.addEventListener('abort', () => stop(task.signal.reason), { once: true });
+	const sent = upstream.limit(async () => {
 		task.signal.throwIfAborted();
 		return upstream.use(() => {
 			const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
@@ -128,6 +133,8 @@ function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallSc
 			);
 		});
 	});
+	// A call that waits for its turn need not wait for it to be stopped.
+	return Promise.race([sent, stopped]);
 }
 
 /** Follows a task of the upstream to its end, whatever happens to connections in between. */

@@ -79,6 +79,7 @@ async function begin<Args>(
 				: options.handOver.inputs(ctx, declaredInputs(site)),
 		idempotencyKey,
 		trace: traceOf(raw.meta),
+		joinsRunning: options.joinsRunning,
 		keepFirst:
 			declared && options.support !== 'forbidden' && (client !== undefined || options.syncWindowMs === 0),
 	});

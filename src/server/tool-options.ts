@@ -63,6 +63,12 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	 * stream open and sends nothing for a minute, or when its session ends. Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
+	/**
+	 * Whether a call joins an equal one, of the same principal and with the same arguments, that runs in this
+	 * process: a client that gave up and calls again starts no second run. Only for tools that are the same whether
+	 * they run once or twice. Default false.
+	 */
+	readonly joinsRunning?: boolean;
 	/** How a held call is answered before its task ends. Default: it is held to the end. */
 	readonly handOver?: HandOver;
 	/**
@@ -102,6 +108,7 @@ export interface CheckedOptions<Args> {
 	readonly syncWindowMs: number;
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];
+	readonly joinsRunning: boolean;
 	readonly handOver: HandOver | undefined;
 	/** The policy of one task. */
 	policyFor(args: Args, repeatable: boolean): TaskPolicy;
@@ -132,6 +139,7 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 		syncWindowMs,
 		onDisconnect,
 		prepare,
+		joinsRunning: options.joinsRunning ?? false,
 		handOver,
 		policyFor(args, repeatable) {
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;

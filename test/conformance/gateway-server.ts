@@ -24,6 +24,7 @@ const gateway = new Gateway({
 			maxConcurrentCalls: 64,
 			startTimeoutMs: 10_000,
 			tools: {},
+			maxResultBytes: 10_000_000,
 		},
 	],
 	catalogue: { read: async () => undefined, write: async () => {} },

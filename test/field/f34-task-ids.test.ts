@@ -34,7 +34,13 @@ async function mint(count: number): Promise<string[]> {
 	engine.start();
 	const call = {
 		...{ tool: 'wait', arguments: {}, prepared: null, principal: 'ada', inputCapabilities: NO_INPUT },
-		...{ idempotencyKey: null, trace: {}, keepFirst: false, policy: checkOptions({}).policyFor({}, true) },
+		...{
+			idempotencyKey: null,
+			trace: {},
+			joinsRunning: false,
+			keepFirst: false,
+			policy: checkOptions({}).policyFor({}, true),
+		},
 	};
 	const ids: string[] = [];
 	while (ids.length < count) ids.push((await engine.call(call)).taskId);

@@ -34,6 +34,7 @@ function upstream(name: string, args: readonly string[], more: Record<string, st
 	const script = join(root, 'node_modules/@modelcontextprotocol', `server-${name}/dist/index.js`);
 	return {
 		...{ name, prefix: `${name}_`, maxConcurrentCalls: 64, startTimeoutMs: 30_000, tools: {} },
+		maxResultBytes: 10_000_000,
 		target: { kind: 'command', command: process.execPath, args: [script, ...args], env: { ...env, ...more } },
 	};
 }

@@ -69,6 +69,7 @@ function newGateway({ upstreams, backend = memory(), catalogue, budgets, clock }
 			name,
 			prefix: entries.length === 1 ? '' : `${name}_`,
 			maxConcurrentCalls: 64,
+			maxResultBytes: 10 * 1_048_576,
 			startTimeoutMs: 10_000,
 			tools: {},
 			...choice,

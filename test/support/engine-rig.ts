@@ -93,6 +93,7 @@ export function startRig(options: RigOptions): Rig {
 			idempotencyKey: null,
 			trace: {},
 			keepFirst: true,
+			joinsRunning: false,
 			...overrides,
 		});
 	return {
