@@ -2,7 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import { fileJournal } from '../client/journal/file-journal.ts';
 import type { Journal } from '../client/journal/journal.ts';
+import type { ElicitResult } from '../client/sdk.ts';
 import { TaskClient } from '../client/task-client.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { CallControls } from './call-controls.ts';
 import { CallScreen } from './call-screen.ts';
 import { Person } from './person.ts';
@@ -89,12 +91,10 @@ export class CallSession {
 		});
 		const server = describeTarget(target);
 		// For calls that ask before they are tasks, or never become one.
-		link.client.setRequestHandler('elicitation/create', async (request, { mcpReq }) => {
+		link.client.setRequestHandler('elicitation/create', async ({ method, params }, { mcpReq }) => {
+			const question = { method, params: params as unknown as JsonObject };
 			const origin = { server, tool: 'The call', key: undefined, signal: mcpReq.signal };
-			return (await questioner.answer(
-				{ method: request.method, params: { ...request.params } as never },
-				origin,
-			)) as never;
+			return (await questioner.answer(question, origin)) as unknown as ElicitResult;
 		});
 		await link.connect();
 		const tasks = new TaskClient(link.client, {

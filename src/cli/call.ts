@@ -61,7 +61,7 @@ async function begin(
 		const { execution } = started;
 		if (execution.reference !== null && options.detach === true) session.controls.leave('detached');
 		if (execution.reference !== null && target.kind === 'stdio' && session.controls.leaving.aborted)
-			session.screen.say('The server ends with this command, and the task goes on when it is resumed.');
+			session.screen.say('The server ends with this command; resume starts it again.');
 		return { ended: await follow(session, execution, server), execution };
 	} catch (error) {
 		if (error instanceof Failure && error.exitCode === EXIT_CODES.unreachable)

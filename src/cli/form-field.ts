@@ -52,13 +52,17 @@ function fieldOf(name: string, schema: JsonObject, isRequired: boolean): FormFie
 			? (['one-of', ownOptions] as const)
 			: schema['type'] === 'array' && items.length > 0
 				? (['some-of', items] as const)
-				: ([KINDS[String(schema['type'])] ?? 'json', []] as const);
+				: ([kindOf(schema), []] as const);
 	const rules = rulesOf(schema, kind);
 	return {
 		...{ name, isRequired, kind, options, initial: schema['default'] },
 		label: labelOf(name, schema, isRequired, rules),
 		check: checkOf(schema, isRequired, rules),
 	};
+}
+
+function kindOf({ type }: JsonObject): FormField['kind'] {
+	return (typeof type === 'string' ? KINDS[type] : undefined) ?? 'json';
 }
 
 const KINDS: Readonly<Record<string, FormField['kind']>> = {

@@ -38,8 +38,8 @@ export class Prompts {
 	): Promise<string> {
 		const validate = (value: string | undefined): string | undefined => safeOrNone(check(value ?? ''));
 		const answer = await text({ ...this.#common(message), initialValue: plain(initialValue), validate });
-		// What a prompt gives for no text at all.
-		return this.#answered(answer as typeof answer | undefined) ?? '';
+		// No text at all comes as undefined, whatever the type says.
+		return this.#answered(answer) || '';
 	}
 
 	/** One of several. */

@@ -6,7 +6,6 @@ import { follow } from './follow.ts';
 import { findCall, type KeptCall, keptCalls } from './kept-calls.ts';
 import { CallReport } from './report.ts';
 import { describeTarget, type ServerTarget } from './server-target.ts';
-import { plain } from './terminal.ts';
 
 /** Options of `holdfast resume`. */
 export type ResumeOptions = SessionOptions;
@@ -91,17 +90,18 @@ async function resumeServer(
 	}
 }
 
-/** @throws UsageError when nothing says how the server is reached. */
+/** @throws Failure with the exit code for a server that could not be reached. */
 function targetFor(session: CallSession, name: string, given: ServerTarget | undefined): ServerTarget {
 	if (given) return given;
 	const kept = session.book.find(name);
+	if (kept?.isWhole === true) return kept.target;
 	const how = 'holdfast resume REFERENCE URL, or holdfast resume REFERENCE -- COMMAND';
-	if (!kept) throw new UsageError(`How "${plain(name)}" is reached is not known here. Say it: ${how}`);
-	if (!kept.isWhole)
-		throw new UsageError(
-			`${describeTarget(kept.target)}: a part that may be a secret was not kept. Give it again: ${how}`,
-		);
-	return kept.target;
+	throw new Failure(
+		kept
+			? `${describeTarget(kept.target)}: a part that may be a secret was not kept. Give it again: ${how}`
+			: `How "${name}" is reached is not known here. Say it: ${how}`,
+		{ exitCode: EXIT_CODES.unreachable },
+	);
 }
 
 function describe(session: CallSession, name: string, given: ServerTarget | undefined): string {

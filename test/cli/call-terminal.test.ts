@@ -32,7 +32,7 @@ describe.skipIf(!HAS_PTY)('call at a terminal', () => {
 		await terminal.sees(/counted to 4/);
 		expect(await terminal.ended()).toBe(0);
 		// The bar is taken away: what stays is the result.
-		expect(terminal.raw).toMatch(/\u001b\[2Kcounted to 4\r\n$/);
+		expect(terminal.raw.endsWith('\u001b[2Kcounted to 4\r\n')).toBe(true);
 	});
 
 	it('asks a form field by field, holds each answer against its schema, and shows what it sends', async () => {
@@ -186,7 +186,8 @@ describe.skipIf(!HAS_PTY)('call at a terminal', () => {
 		terminal.type(KEYS.ctrlC);
 		expect(await terminal.ended()).toBe(6);
 		expect(terminal.shown).toContain(String.raw`wipe \u001b[2J\u001b]0;title\u0007 \u009b2J \u202eevil`);
-		expect(terminal.raw).not.toMatch(/\u001b\[2J|\u001b\]|[\u0007\u0080-\u009f\u202e]/);
+		for (const obeyed of ['\u001b[2J', '\u001b]', '\u0007', '\u009b', '\u202e'])
+			expect(terminal.raw).not.toContain(obeyed);
 	});
 
 	it('gives the terminal back as it was', async () => {

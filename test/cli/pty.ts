@@ -9,10 +9,16 @@ export const HAS_PTY =
 	process.platform !== 'win32' && spawnSync('python3', ['-c', 'import pty, termios']).status === 0;
 
 /** Every sequence that a terminal obeys, and what is not seen on it. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const SEQUENCES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])|[\r\u0007]/g;
 
-export const KEYS = { ctrlC: '\u0003', enter: '\r', down: '\u001b[B', up: '\u001b[A', clear: '\u0015' } as const;
+export const KEYS = {
+	ctrlC: '\u0003',
+	enter: '\r',
+	down: '\u001b[B',
+	up: '\u001b[A',
+	clear: '\u0015',
+} as const;
 
 const open: ChildProcess[] = [];
 afterEach(() => {
@@ -27,7 +33,14 @@ export class Terminal {
 	#seen = 0;
 
 	constructor(command: readonly string[], env: Readonly<Record<string, string>>) {
-		const own = { ...process.env, CI: undefined, FORCE_COLOR: undefined, NO_COLOR: '1', TERM: 'xterm', ...env };
+		const own = {
+			...process.env,
+			CI: undefined,
+			FORCE_COLOR: undefined,
+			NO_COLOR: '1',
+			TERM: 'xterm',
+			...env,
+		};
 		this.#child = spawn('python3', [join(import.meta.dirname, 'in-terminal.py'), ...command], { env: own });
 		this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.#raw += text));
 		this.#child.stdin?.on('error', () => {});
