@@ -1,4 +1,5 @@
 import type { Execution } from '../client/execution.ts';
+import type { LeaveReason } from './call-controls.ts';
 import type { CallEnding, EndedCall } from './call-ending.ts';
 import { CallSession, type SessionOptions } from './call-session.ts';
 import { EXIT_CODES, Failure, UsageError } from './failure.ts';
@@ -60,6 +61,7 @@ async function resumeServer(
 	onEnd: (call: EndedCall, execution: Execution | undefined) => Promise<void>,
 ): Promise<readonly EndedCall[]> {
 	const name = calls[0]?.pointer.server ?? '';
+	const { leaving } = session.controls;
 	const isKnown = calls.every(({ entry }) => entry?.outcome != null);
 	const server = describe(session, name, given);
 	const unconnected = (ending: CallEnding) =>
@@ -75,7 +77,8 @@ async function resumeServer(
 	try {
 		const tasks = isKnown
 			? session.offline(name)
-			: (await session.connect(targetFor(session, name, given), name)).tasks;
+			: (await session.connect(targetFor(session, name, given), { name, asker: 'A call', signal: leaving }))
+					.tasks;
 		return await Promise.all(
 			calls.map(async ({ reference }) => {
 				const execution = await tasks.resume(reference);
@@ -86,7 +89,11 @@ async function resumeServer(
 		);
 	} catch (error) {
 		if (!(error instanceof Failure) || error.exitCode !== EXIT_CODES.unreachable) throw error;
-		return unconnected({ status: 'unreachable', message: error.message });
+		return unconnected(
+			leaving.aborted
+				? { status: 'detached', reason: leaving.reason as LeaveReason, inputRequests: {} }
+				: { status: 'unreachable', message: error.message },
+		);
 	}
 }
 
