@@ -22,7 +22,7 @@ interface Work {
 const mostTries = 6;
 const firstSetBackMs = 1_000;
 const deepestSitemap = 3;
-const window = 256;
+const window = 64;
 // How long pages in hand may take to be stored when the caller goes away: they are not fetched again then.
 const windDownMs = 2_000;
 const pageTypes = /^(text\/(html|plain|markdown|x-rst)|application\/xhtml\+xml)$/u;
