@@ -3,12 +3,13 @@ import type { Exchange } from './exchange.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { checkOptions, type TaskToolOptions } from './tool-options.ts';
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonOf, JsonValue } from '../protocol/json.ts';
+import { isTerminal } from '../protocol/status.ts';
 
 /** A tool's handler. What it returns is what the call returns, at once or as a task's result. */
-export type TaskHandler<Args, Prepared extends JsonValue = JsonValue> = (
+export type TaskHandler<Args, Prepared extends JsonOf<Prepared> = JsonValue> = (
 	args: Args,
-	task: TaskContext & { readonly prepared: Prepared },
+	task: Omit<TaskContext, 'prepared'> & { readonly prepared: Prepared },
 ) => CallToolResult | Promise<CallToolResult>;
 
 /** Makes tool callbacks for one SDK server. */
@@ -27,14 +28,29 @@ export class Tasks {
 	 *
 	 * @throws INVALID_OPTION
 	 */
-	handler<Args, Prepared extends JsonValue = JsonValue>(
+	handler<Args, Prepared extends JsonOf<Prepared> = JsonValue>(
 		options: TaskToolOptions<Args, Prepared>,
 		handler: TaskHandler<Args, Prepared>,
 	): (args: Args, ctx: ServerContext) => Promise<CallToolResult> {
-		const checked = checkOptions<Args>(options);
-		// What `prepare` returned went through the store as JSON; only its author knows its type.
+		// What `prepare` returned goes through the store as JSON; only its author knows its type.
+		const checked = checkOptions(options as unknown as TaskToolOptions<Args>);
 		const untyped = handler as unknown as TaskHandler<Args>;
 		return (args, ctx) =>
 			this.#runtime.answer({ args, ctx, options: checked, handler: untyped, exchange: this.#exchange() });
+	}
+
+	/**
+	 * Asks for the end of another task of a principal, as `tasks/cancel` does: one that waits ends at once, one that
+	 * runs gets its signal, here or in another process. Tells whether the task was still open.
+	 *
+	 * @throws TASK_NOT_FOUND for unknown, expired and foreign ids alike.
+	 */
+	async cancel(taskId: string, principal: string): Promise<boolean> {
+		await this.#runtime.ready();
+		const engine = this.#runtime.engine();
+		const { status } = await engine.get(taskId, principal);
+		if (isTerminal(status)) return false;
+		await engine.cancel(taskId, principal);
+		return true;
 	}
 }

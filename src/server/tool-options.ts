@@ -1,10 +1,13 @@
 import type { ResumePolicy, RetryPolicy, TaskPolicy } from '../backend/record.ts';
 import { HoldfastError } from '../errors.ts';
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonOf, JsonValue } from '../protocol/json.ts';
 import type { InputRequiredResult, ServerContext } from './sdk.ts';
 
 /** How one tool behaves as a task. Every duration is in milliseconds. */
-export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
+export interface TaskToolOptions<
+	Args = Record<string, unknown>,
+	Prepared extends JsonOf<Prepared> = JsonValue,
+> {
 	/**
 	 * `optional`: a task for clients that declare Tasks, a held call for others. `required`: -32021 for the
 	 * others (T04). `forbidden`: never a task. Default `optional`.

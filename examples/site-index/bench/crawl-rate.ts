@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { crawl } from '../src/crawl.ts';
+import { HostGates } from '../src/host-gate.ts';
 import { completeOptions } from '../src/options.ts';
 import { IndexThreads } from '../src/threads.ts';
 import { postgresDocs, pythonDocs } from '../test/real-docs.ts';
@@ -41,6 +42,7 @@ const ours = async (
 	// Another owner's site each time: nothing is known of it, and nothing of it is read from what is there.
 	await crawl(`task-${round}-${address}`, `owner-${round}`, completeOptions({ startAddress: address }), {
 		threads,
+		hosts: new HostGates(),
 		signal: AbortSignal.timeout(120_000),
 		allowPrivate: true,
 		onProgress: ({ visited }) => (pages = visited),

@@ -37,7 +37,7 @@ export class SearchIndex {
 		this.#db = db;
 		// Merging as seldom as can be: a crawl inserts far more than it is asked meanwhile.
 		db.run(`INSERT INTO search (search, rank) VALUES ('automerge', 16)`);
-		this.#pending = Number(db.get('SELECT count(*) AS n FROM pending')?.['n'] ?? 0);
+		this.#pending = this.#count();
 	}
 
 	/** Stores a page's passages in place of those it had, unless they are the same. Within a transaction. */
@@ -71,6 +71,8 @@ export class SearchIndex {
 
 	/** Makes stored pages searchable; a batch at a time unless all are wanted. */
 	index(all: boolean): void {
+		// A process that was killed may have left some.
+		if (all) this.#pending = this.#count();
 		while (this.#pending >= (all ? 1 : indexBatch)) {
 			this.#db.transaction(() => {
 				const pages = this.#db.all<{ page_id: number }>('SELECT page_id FROM pending LIMIT ?', indexBatch);
@@ -95,6 +97,10 @@ export class SearchIndex {
 	listWords(): void {
 		this.#db.run('DELETE FROM word');
 		this.#db.run('INSERT INTO word SELECT term, doc FROM vocabulary');
+	}
+
+	#count(): number {
+		return Number(this.#db.get('SELECT count(*) AS n FROM pending')?.['n'] ?? 0);
 	}
 
 	#passageId(siteId: number): number {
