@@ -99,7 +99,7 @@ export class Run implements TaskContext {
 		this.#steps.set(name, running);
 		void running.catch(() => {}).finally(() => this.#steps.delete(name));
 		// It went through JSON, which leaves a T as it is.
-		return running as Promise<unknown> as Promise<T>;
+		return running as Promise<T>;
 	}
 
 	requireInput(key: string, question: FormQuestion | UrlQuestion): Promise<ElicitAnswer>;

@@ -50,7 +50,7 @@ const serve = (step: number): Promise<Wire> => {
 const submit = async (wire: Wire): Promise<string> => {
 	const { result } = await wire.request('tools/call', { name: 'submit_site', arguments: { url } });
 	expect(result).toMatchObject({ resultType: 'task' });
-	return String(result?.['taskId']);
+	return result?.['taskId'] as string;
 };
 
 const killInTheMiddle = async (): Promise<void> => {

@@ -87,7 +87,7 @@ it('lets a tool cancel another task of its caller, and tells whether it was open
 		);
 	}, {});
 	const { result } = await wire.request('tools/call', { name: 'wait', arguments: {} });
-	const taskId = String(result?.['taskId']);
+	const taskId = result?.['taskId'] as string;
 	const stop = async (id: string): Promise<unknown> =>
 		(await wire.request('tools/call', { name: 'stop', arguments: { taskId: id } })).result;
 	expect(await stop(taskId)).toMatchObject({ content: [{ text: 'true' }] });

@@ -12,7 +12,7 @@ import type { Robots } from './robots.ts';
 import { RobotsShelf } from './robots-shelf.ts';
 import { SiteClaim } from './site-claim.ts';
 import type { Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
-import { Wakeup } from './wakeup.ts';
+import { type Sleep, usualSleep, Wakeup } from './wakeup.ts';
 
 interface Work {
 	readonly page: QueuedPage;
@@ -25,14 +25,9 @@ interface Work {
 const mostTries = 6;
 const firstSetBackMs = 1_000;
 const deepestSitemap = 3;
-const window = 64;
 // How long pages in hand may take to be stored when the caller goes away: they are not fetched again then.
 const windDownMs = 2_000;
 const pageTypes = /^(text\/(html|plain|markdown|x-rst)|application\/xhtml\+xml)$/u;
-
-const usualSleep = async (durationMs: number, signal: AbortSignal): Promise<void> => {
-	await wait(durationMs, undefined, { signal });
-};
 
 export const crawl = async (
 	taskId: string,
@@ -40,8 +35,8 @@ export const crawl = async (
 	options: CrawlOptions,
 	ports: CrawlPorts,
 ): Promise<CrawlOutcome> => {
-	const now = ports.now ?? Date.now;
-	const run = await ports.threads.store.call('begin', taskId, owner, options, now());
+	const now = (ports.now ?? Date.now)();
+	const run = await ports.threads.store.call('begin', taskId, owner, options, now);
 	const site = new SiteCrawl(run, taskId, options, ports);
 	try {
 		return await site.run();
@@ -55,7 +50,7 @@ class SiteCrawl {
 	readonly #options: CrawlOptions;
 	readonly #ports: CrawlPorts;
 	readonly #now: () => number;
-	readonly #sleep: (durationMs: number, signal: AbortSignal) => Promise<void>;
+	readonly #sleep: Sleep;
 	readonly #fetcher: Fetcher;
 	readonly #robots: RobotsShelf;
 	readonly #claim: SiteClaim;
@@ -191,7 +186,7 @@ class SiteCrawl {
 	}
 
 	async #refill(kind: PageKind): Promise<void> {
-		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, window);
+		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, 64);
 		this.#cursor = pages.at(-1)?.id ?? this.#cursor;
 		for (const page of pages)
 			this.#ready.push({ page, kind, origin: originOf(page.address), tries: 0, notBefore: 0 });

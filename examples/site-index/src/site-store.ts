@@ -10,6 +10,7 @@ import { schema } from './schema.ts';
 import { SearchIndex } from './search-index.ts';
 import { SiteScope } from './site-scope.ts';
 import type { Fetched, Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
+import { toQueuedPage } from './stored.ts';
 
 const mostHops = 10;
 
@@ -139,17 +140,7 @@ export class SiteStore {
 				WHERE site_id = ? AND kind = ? AND state = 'queued' AND id > ? ORDER BY id LIMIT ?`,
 				...[siteId, kind, after, count],
 			)
-			.map((row) => ({
-				id: Number(row['id']),
-				address: String(row['address']),
-				depth: Number(row['depth']),
-				hops: Number(row['hops']),
-				etag: optional<string>(row['etag']),
-				lastModified: optional<string>(row['last_modified']),
-				changedAt: optional<number>(row['changed_at']),
-				fetchedAt: optional<number>(row['fetched_at']),
-				hash: optional<string>(row['hash']),
-			}));
+			.map(toQueuedPage);
 	}
 
 	/** Queues addresses named by a sitemap or the caller; tells how many pages are new. */

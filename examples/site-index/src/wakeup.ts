@@ -1,10 +1,18 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
+export type Sleep = (durationMs: number, signal: AbortSignal) => Promise<void>;
+
+export const usualSleep: Sleep = async (durationMs, signal) => {
+	await wait(durationMs, undefined, { signal });
+};
+
 /** Waits for something to have changed since it was last waited for, or for a time. */
 export class Wakeup {
-	readonly #sleep: (durationMs: number, signal: AbortSignal) => Promise<void>;
+	readonly #sleep: Sleep;
 	readonly #signal: AbortSignal;
 	#changed = Promise.withResolvers<void>();
 
-	constructor(sleep: (durationMs: number, signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
+	constructor(sleep: Sleep, signal: AbortSignal) {
 		this.#sleep = sleep;
 		this.#signal = signal;
 		signal.addEventListener('abort', this.wake);

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { claimMs } from '../src/claims.ts';
 import { completeOptions, usualOptions } from '../src/options.ts';
 import { SiteStore } from '../src/site-store.ts';
@@ -61,7 +62,8 @@ describe('the task of a site', () => {
 		const taskId = await server.task('submit_site', { url: site.url, askAbove: 20 });
 		await server.until(taskId, 'the question', ({ status }) => status === 'input_required');
 		const { structuredContent } = await server.call('list_sites', {});
-		const [{ siteId } = { siteId: 0 }] = structuredContent?.['sites'] as { siteId: number }[];
+		const { sites } = z.object({ sites: z.array(z.object({ siteId: z.int() })) }).parse(structuredContent);
+		const siteId = sites[0]?.siteId;
 		const forgotten = await server.call('forget_site', { siteId });
 		expect(forgotten.content[0]?.text).toBe(
 			`${site.url} is forgotten. Task ${taskId}, which had not finished it, is cancelled.`,

@@ -1,7 +1,7 @@
 /** The tags of a page are those that htmlparser2 sees; whatever a page is made of, each beginning has its end. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
 import { decodePage } from '../src/charset.ts';
