@@ -23,6 +23,7 @@ const EXPORTS = {
 	'./server': entry('server/index'),
 	'./client': entry('client/index'),
 	'./sqlite': entry('backend/sqlite/index'),
+	'./postgres': entry('backend/postgres/index'),
 	'./memory': entry('backend/memory/index'),
 	'./testing': entry('testing/index'),
 	'./package.json': './package.json',

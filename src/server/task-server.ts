@@ -4,6 +4,7 @@ import type { TaskLimits } from '../backend/store.ts';
 import { type Clock, systemClock } from '../engine/clock.ts';
 import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
+import { StoreClock } from '../engine/store-clock.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
 import { TaskRuntime, type TaskServerFactory } from './runtime.ts';
@@ -22,7 +23,7 @@ export interface TaskServerOptions {
 	readonly principal?: PrincipalOf;
 	/** The engine's beat. */
 	readonly timing?: Partial<EngineTiming>;
-	/** Where time comes from. Default: the machine. */
+	/** Where timers come from, and the time until it was compared with the store's. Default: the machine. */
 	readonly clock?: Clock;
 	/** Where the server reports to; a pino logger fits. Default: nowhere. */
 	readonly log?: Log;
@@ -33,6 +34,7 @@ export class TaskServer {
 	readonly runtime: TaskRuntime;
 	readonly log: Log;
 	readonly #backend: Backend;
+	readonly #clock: StoreClock;
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
 	#stopped: Promise<void> | undefined;
@@ -47,6 +49,7 @@ export class TaskServer {
 			);
 		this.log = options.log ?? SILENT;
 		this.#backend = options.backend;
+		this.#clock = new StoreClock(options.clock ?? systemClock, options.backend.store);
 		this.runtime = new TaskRuntime({
 			build: options.server,
 			engine: () => this.engine,
@@ -56,7 +59,7 @@ export class TaskServer {
 		});
 		this.#engine = new Engine({
 			backend: options.backend,
-			clock: options.clock ?? systemClock,
+			clock: this.#clock,
 			limits: { ...DEFAULT_LIMITS, ...options.limits },
 			timing: { ...DEFAULT_TIMING, ...options.timing },
 			log: this.log,
@@ -81,10 +84,12 @@ export class TaskServer {
 
 	/** Opens the backend and begins to run tasks, those of an earlier process included. */
 	start(): Promise<void> {
-		this.#state ??= this.#backend.open().then(() => {
+		this.#state ??= (async () => {
+			await this.#backend.open();
+			await this.#clock.start();
 			this.#isOpen = true;
 			this.#engine.start();
-		});
+		})();
 		return this.#state;
 	}
 
@@ -99,6 +104,7 @@ export class TaskServer {
 			await this.#state?.catch(() => {});
 			await this.#engine.stop(drainMs);
 			this.#isOpen = false;
+			this.#clock.stop();
 			await this.runtime.close();
 			await this.#backend.close();
 			clearInterval(alive);
