@@ -1,17 +1,18 @@
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
+import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure, placeOf, UsageError } from './failure.ts';
 import { loadServerFactory } from './load-module.ts';
 import { createLog, type LogOptions } from './log.ts';
 import { onEndSignal } from './shutdown.ts';
-import { backendOf } from './store-file.ts';
+import { chosenStore } from './store.ts';
 
 /** Options of `holdfast serve`. */
-export interface ServeOptions extends LogOptions {
+export interface ServeOptions extends LogOptions, StoreOptions {
 	readonly stdio?: boolean;
-	readonly db: string;
+	/** Whether this process answers requests, runs tools, or does both. */
+	readonly role: 'all' | 'requests' | 'worker';
 	readonly port: number;
 	readonly host: string;
 	readonly path: string;
@@ -35,13 +36,19 @@ interface Serving {
 
 /** Serves the tasks of a module until a signal or, on stdio, until the client has gone. */
 export async function serve(module: string, options: ServeOptions): Promise<number> {
+	const { role } = options;
 	if (!options.path.startsWith('/')) throw new UsageError(`--path ${options.path}: it must begin with /`);
+	if (role === 'worker' && options.stdio === true)
+		throw new UsageError('--role worker serves nobody, so that it cannot be given with --stdio');
+	if (role === 'requests' && (options.concurrency ?? 0) > 0)
+		throw new UsageError('--role requests runs no tools, so that it cannot be given with --concurrency');
+	if (role === 'worker' && options.concurrency === 0)
+		throw new UsageError('--role worker with --concurrency 0 would do nothing');
 	const log = createLog(options);
-	const db = resolve(options.db);
 	// All that can be loaded at once is: a host that starts the server waits for its first answer.
-	const [build, backend] = await Promise.all([
+	const [build, { backend, place }] = await Promise.all([
 		loadServerFactory(module),
-		backendOf(db),
+		chosenStore(options),
 		options.stdio === true ? import('../server/stdio.ts') : import('../server/listen.ts'),
 	]);
 	const ended = Promise.withResolvers<string>();
@@ -49,7 +56,7 @@ export async function serve(module: string, options: ServeOptions): Promise<numb
 	// Everything else may let go of the process while running tools still have time to end.
 	const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
 	try {
-		const { concurrency } = options;
+		const concurrency = role === 'requests' ? 0 : options.concurrency;
 		const server = createTaskServer({
 			backend,
 			server: build,
@@ -57,8 +64,8 @@ export async function serve(module: string, options: ServeOptions): Promise<numb
 			...(concurrency !== undefined && { concurrency }),
 		});
 		await tryFactory(module, server);
-		const serving = options.stdio === true ? await onStdio(server, log) : await onHttp(server, options, log);
-		log.info({ db }, 'tasks are kept');
+		const serving = await begin(server, options, log);
+		log.info(options.store === undefined ? { db: place } : { store: place }, 'tasks are kept');
 		let { drainMs } = options;
 		const gone = serving.closed.then(() => {
 			drainMs = Math.min(drainMs, STDIO_DRAIN_MS);
@@ -92,6 +99,18 @@ async function tryFactory(module: string, server: TaskServer): Promise<void> {
 			{ cause: error },
 		);
 	}
+}
+
+function begin(server: TaskServer, options: ServeOptions, log: Logger): Promise<Serving> {
+	if (options.role === 'worker') return working(server, log);
+	return options.stdio === true ? onStdio(server, log) : onHttp(server, options, log);
+}
+
+/** Runs tools for the servers that share the store. */
+async function working(server: TaskServer, log: Logger): Promise<Serving> {
+	await server.start();
+	log.info({}, 'working');
+	return { closed: new Promise(() => {}), close: (drainMs) => server.stop(drainMs) };
 }
 
 async function onStdio(server: TaskServer, log: Logger): Promise<Serving> {

@@ -124,7 +124,7 @@ export class Database {
 				if (this.#isClosed || !isPassing(error) || performance.now() + pauseMs > untilMs)
 					throw unusable(this.place, error);
 			}
-			await sleep(pauseMs, undefined, { ref: false });
+			await sleep(pauseMs);
 		}
 	}
 

@@ -25,6 +25,7 @@ export class Listener {
 	readonly #channel: string;
 	readonly #events: ListenerEvents;
 	#client: Client | undefined;
+	#socket: Socket | undefined;
 	#beat: NodeJS.Timeout | undefined;
 	#isStopped = false;
 
@@ -46,6 +47,8 @@ export class Listener {
 		clearInterval(this.#beat);
 		const client = this.#client;
 		this.#client = undefined;
+		// Whoever closes waits for it.
+		this.#socket?.ref();
 		await client?.end().catch(() => {});
 	}
 
@@ -63,7 +66,7 @@ export class Listener {
 			await client.connect();
 			await client.query(`LISTEN ${this.#channel}`);
 			// It must not keep a process alive that has nothing else to do.
-			socket.unref();
+			this.#socket = socket.unref();
 		} catch (error) {
 			void client.end().catch(() => {});
 			throw error;
