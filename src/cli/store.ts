@@ -73,7 +73,7 @@ function postgresOptions(store: string, { directUrl, schema }: Omit<StoreOptions
 }
 
 /** The driver is the user's to install: most have no use for it. */
-async function loadPostgres(): Promise<typeof import('../backend/postgres/index.ts')> {
+async function loadPostgres() {
 	try {
 		return await import('../backend/postgres/index.ts');
 	} catch (error) {
