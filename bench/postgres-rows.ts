@@ -133,7 +133,7 @@ class CapturingDatabase extends Database {
 			this.#written = { name, text, values: [...values] };
 			return [['1', false, 0, 0, 0]] as never[];
 		};
-		return work(run as Run, false);
+		return work(run, false);
 	}
 
 	taken(): QueryConfig {
@@ -149,14 +149,14 @@ async function fetchAll(
 	workers: number,
 	work: (job: Job<unknown>) => Promise<unknown>,
 ): Promise<void> {
-	let done = 0;
+	const progress = { done: 0 };
 	const busy = new Set<Promise<unknown>>();
-	while (done < count) {
+	while (progress.done < count) {
 		if (busy.size === workers) await Promise.race(busy);
 		const jobs = await boss.fetch<unknown>(QUEUE, { batchSize: Math.max(1, workers - busy.size) });
 		for (const job of jobs) {
 			const ending = work(job).then(() => {
-				done += 1;
+				progress.done += 1;
 				busy.delete(ending);
 			});
 			busy.add(ending);
