@@ -6,7 +6,6 @@ import { MACHINE_TIME } from '../src/backend/backend.ts';
 import {
 	Database,
 	type Parameter,
-	type Run,
 	type Statement,
 	type Work,
 } from '../src/backend/postgres/database.ts';
