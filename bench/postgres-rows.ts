@@ -3,12 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type QueryConfig } from 'pg';
 import { type Job, PgBoss } from 'pg-boss';
 import { MACHINE_TIME } from '../src/backend/backend.ts';
-import {
-	Database,
-	type Parameter,
-	type Statement,
-	type Work,
-} from '../src/backend/postgres/database.ts';
+import { Database, type Parameter, type Statement, type Work } from '../src/backend/postgres/database.ts';
 import { settingsOf } from '../src/backend/postgres/options.ts';
 import { statementsFor } from '../src/backend/postgres/statements.ts';
 import { PostgresStore } from '../src/backend/postgres/store.ts';

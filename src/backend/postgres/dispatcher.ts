@@ -3,7 +3,13 @@ import type { Dispatcher } from '../dispatcher.ts';
 import type { Run } from './database.ts';
 import type { Statements } from './statements.ts';
 
-/** Reads what is runnable straight from the tasks, through an index that has only those. */
+/** How long a worker has for claiming what it was handed, before it is handed to another one. */
+const OFFER_MS = 1_000;
+
+/**
+ * Takes what is runnable straight from the tasks, through an index that has only those. Workers that look at the same
+ * time pass over each other's tasks instead of racing for them.
+ */
 export class PostgresDispatcher implements Dispatcher {
 	readonly #run: Run;
 	readonly #statements: Statements;
@@ -14,7 +20,10 @@ export class PostgresDispatcher implements Dispatcher {
 	}
 
 	async take(nowMs: number, limit: number): Promise<readonly string[]> {
-		const rows = await this.#run<[taskId: string]>(this.#statements.runnable, [nowMs, limit]);
+		const rows = await this.#run<[taskId: string]>(this.#statements.take, [
+			...[nowMs, limit, nowMs + OFFER_MS],
+			'off',
+		]);
 		return rows.map(([taskId]) => decodeText(taskId));
 	}
 

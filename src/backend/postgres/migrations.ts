@@ -17,6 +17,7 @@ export interface Migration {
  * - Strings are written by `encodeText`; JSON is kept as text, because `jsonb` refuses a NUL.
  * - Large values leave the row by themselves (TOAST), and an update that does not change them does not write them
  *   again. A result of more than a part is kept in `results`, part by part.
+ * - `offered_until_ms` keeps a runnable task that was handed to one worker from being handed to the next one.
  * - Names and keys of any length are unique by their digest; an index refuses long values.
  * - `counters` and `totals` spread each number over several rows, of which a connection always takes the same one:
  *   one row would make every create wait for the disk of the one before it.
@@ -35,6 +36,7 @@ const SCHEMA: readonly string[] = [
 		last_updated_at_ms double precision NOT NULL,
 		ttl_ms double precision NOT NULL,
 		run_at_ms double precision,
+		offered_until_ms double precision NOT NULL DEFAULT 0,
 		due_at_ms double precision NOT NULL,
 		cancel_requested_at_ms double precision,
 		lease_owner text,
@@ -48,7 +50,7 @@ const SCHEMA: readonly string[] = [
 		result_parts integer NOT NULL,
 		arguments text NOT NULL,
 		prepared text NOT NULL
-	) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000)`,
+	) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000)`,
 	`CREATE UNIQUE INDEX tasks_by_key ON tasks (md5(principal), md5(idempotency_key))
 		WHERE idempotency_key IS NOT NULL`,
 	'CREATE INDEX tasks_by_run_at ON tasks (run_at_ms, id) WHERE run_at_ms IS NOT NULL',

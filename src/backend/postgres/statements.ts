@@ -26,7 +26,7 @@ export interface Statements {
 	readonly saveStep: Statement;
 	readonly renew: Statement;
 	readonly due: Statement;
-	readonly runnable: Statement;
+	readonly take: Statement;
 	readonly nextRunAt: Statement;
 	readonly remove: Statement;
 	readonly evict: Statement;
@@ -59,6 +59,7 @@ function setters(first: number): string {
 		`inputs = CASE WHEN tasks.inputs IS DISTINCT FROM ${inputs} THEN ${inputs} ELSE tasks.inputs END`,
 		`result = $${first + columns.length + 1}`,
 		`result_parts = $${first + columns.length + 2}`,
+		'offered_until_ms = 0',
 	].join(', ');
 }
 
@@ -151,13 +152,21 @@ export function statementsFor(schema: string): Statements {
 			RETURNING tasks.task_id, revision, ${commitAs(4)}`,
 		),
 		due: named('due', `SELECT task_id FROM ${tasks} WHERE due_at_ms <= $1 ORDER BY due_at_ms, id LIMIT $2`),
-		runnable: named(
-			'runnable',
-			`SELECT task_id FROM ${tasks} WHERE run_at_ms <= $1 ORDER BY run_at_ms, id LIMIT $2`,
+		take: named(
+			'take',
+			`WITH taken AS (
+				UPDATE ${tasks} SET offered_until_ms = $3 WHERE id IN (
+					SELECT id FROM ${table('tasks')} WHERE run_at_ms <= $1 AND offered_until_ms <= $1
+					ORDER BY run_at_ms, id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+				) RETURNING task_id, run_at_ms, id
+			)
+			SELECT task_id, ${commitAs(4)} FROM taken ORDER BY run_at_ms, id`,
 		),
 		nextRunAt: named(
 			'next run at',
-			`SELECT run_at_ms FROM ${tasks} WHERE run_at_ms IS NOT NULL ORDER BY run_at_ms, id LIMIT 1`,
+			`SELECT greatest(run_at_ms, offered_until_ms) AS at_ms FROM (
+				SELECT run_at_ms, offered_until_ms FROM ${tasks} WHERE run_at_ms IS NOT NULL ORDER BY run_at_ms, id LIMIT 64
+			) AS first ORDER BY at_ms LIMIT 1`,
 		),
 		remove: named(
 			'remove',
