@@ -20,7 +20,7 @@ const ROUNDS = 7;
 const SAMPLES = 300;
 const PAUSE_MS = 10;
 const FINISHED = 1_000_000;
-const SETTLE = 5;
+const SETTLE = 12;
 
 /** Revisions of a task that is created, claimed and completed. */
 const LAST_REVISION = 3;
@@ -177,7 +177,7 @@ async function fill(schema: string): Promise<void> {
 	).map((row) => row.column_name);
 	await query(
 		`INSERT INTO ${schema}.tasks (task_id, due_at_ms, ${columns.join()})
-		SELECT md5(n::text), due_at_ms + n, ${columns.join()} FROM (SELECT * FROM ${schema}.tasks LIMIT 1) AS one,
+		SELECT md5(n::text), due_at_ms - n, ${columns.join()} FROM (SELECT * FROM ${schema}.tasks LIMIT 1) AS one,
 			generate_series(1, ${FINISHED}) AS n`,
 	);
 	await query(`VACUUM ANALYZE ${schema}.tasks`);

@@ -51,13 +51,18 @@ export class FleetLedger {
 		return [...this.tasks.values()].filter(({ end }) => end === undefined);
 	}
 
-	/** Notes what a request server said of a task, asked or not. */
-	see(known: FleetTask, task: DetailedTask, heardFrom?: number): void {
+	/**
+	 * Notes what a request server said of a task.
+	 *
+	 * @param heardFrom - the server that told it without being asked.
+	 * @param askedAfterEnd - whether it was asked when the end was known already.
+	 */
+	see(known: FleetTask, task: DetailedTask, heardFrom?: number, askedAfterEnd = false): void {
 		const end = isTerminal(task.status) ? digest(task) : undefined;
 		if (known.end !== undefined && end !== undefined && known.end !== end)
 			this.violations.push(`${known.taskId} ended twice: ${JSON.stringify([known.task, task])}`);
-		// One server may lag behind another, but a task that has ended is never told to go on by the store itself.
-		if (known.end !== undefined && end === undefined && heardFrom === undefined)
+		// What was on its way when the end became known may still tell of the time before.
+		if (askedAfterEnd && end === undefined)
 			this.violations.push(`${known.taskId} had ended and is ${task.status}`);
 		if (end !== undefined && heardFrom !== undefined) known.heardFrom.add(heardFrom);
 		if (known.end !== undefined) return;

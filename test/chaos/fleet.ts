@@ -132,6 +132,8 @@ export class Fleet {
 			await this.#ask((wire) => this.#look(known, wire));
 		}
 		await Promise.all(listening);
+		// Whoever is asked now, the end is the same.
+		await this.#ask(async (wire) => this.ledger.see(known, await wire.get(known.taskId), undefined, true));
 	}
 
 	/** Calls until somebody answers: always with the same key, so that it is one task. */

@@ -2,7 +2,7 @@
 import type { Backend } from '../../src/backend/backend.ts';
 import { migrate, postgres } from '../../src/backend/postgres/index.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
-import { CutProxy } from './cut-proxy.ts';
+import { CutProxy } from '../support/cut-proxy.ts';
 
 /** Where a process of the fleet finds the store. */
 export interface StoreAddress {

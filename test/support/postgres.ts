@@ -11,13 +11,13 @@ const SERVICE = process.env['HOLDFAST_TEST_POSTGRES'] ?? 'postgres://postgres@12
 /** A Postgres for the tests of one file. */
 export interface PostgresService {
 	readonly url: string;
-	/** A name that no other test has; its schema goes away with {@link close}. */
-	newSchema(): string;
+	/** A name that no other test has; its schema goes away with `close`. */
+	readonly newSchema: () => string;
 	/** A migrated schema with nothing in it, and a backend on it that is not open yet. */
-	newBackend(options?: Partial<PostgresOptions>): Promise<Backend>;
+	readonly newBackend: (options?: Partial<PostgresOptions>) => Promise<Backend>;
 	/** Runs SQL behind the backend's back. */
-	query<Row>(sql: string): Promise<Row[]>;
-	close(): Promise<void>;
+	readonly query: <Row>(sql: string) => Promise<Row[]>;
+	readonly close: () => Promise<void>;
 }
 
 /**

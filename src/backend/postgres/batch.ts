@@ -3,12 +3,12 @@ import type { TaskChange } from '../signals.ts';
 /** Longest payload that Postgres takes is 8,000 bytes. */
 const MAX_BATCH_BYTES = 7_900;
 
-type Wire = { readonly from: string; readonly changes: readonly (readonly [string, number, boolean])[] };
+type Wire = { readonly by: string; readonly changes: readonly (readonly [string, number, boolean])[] };
 
 /** Changes as they go from process to process: JSON texts, each short enough to be told at once. */
-export function encodeBatches(from: string, changes: Iterable<TaskChange>): string[] {
+export function encodeBatches(by: string, changes: Iterable<TaskChange>): string[] {
 	const batches: string[] = [];
-	const open = `{"from":${JSON.stringify(from)},"changes":[`;
+	const open = `{"by":${JSON.stringify(by)},"changes":[`;
 	let batch = '';
 	for (const { taskId, revision, runnable } of changes) {
 		const change = JSON.stringify([taskId, revision, runnable]);
@@ -30,6 +30,6 @@ export function decodeBatch(own: string, batch: string): TaskChange[] {
 	} catch {
 		return [];
 	}
-	if (wire.from === own || !Array.isArray(wire.changes)) return [];
+	if (wire.by === own || !Array.isArray(wire.changes)) return [];
 	return wire.changes.map(([taskId, revision, runnable]) => ({ taskId, revision, runnable }));
 }

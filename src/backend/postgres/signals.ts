@@ -4,6 +4,7 @@ import type { Signals, TaskChange } from '../signals.ts';
 import { decodeBatch, encodeBatches } from './batch.ts';
 import { ChangeLog } from './change-log.ts';
 import type { Database } from './database.ts';
+import { unusable } from './failure.ts';
 import { Listener } from './listener.ts';
 import type { PostgresSettings } from './options.ts';
 import { shownUrl } from './options.ts';
@@ -69,16 +70,20 @@ export class PostgresSignals implements Signals {
 
 	/** Called when the database is open. Answers whether this process hears the others, and warns where not. */
 	async start(): Promise<void> {
-		await this.#listener.start();
+		const { directUrl, url, pollIntervalMs } = this.#settings;
+		try {
+			await this.#listener.start();
+		} catch (error) {
+			throw unusable(shownUrl(directUrl ?? url), error);
+		}
 		await this.#log.skip();
 		this.#isStarted = true;
 		if (await this.#hearsItself()) {
 			// The same address serves both: whoever hears has a connection of its own from end to end.
-			if (this.#settings.directUrl === undefined) this.#database.allowPreparing();
+			if (directUrl === undefined) this.#database.allowPreparing();
 			return;
 		}
 		await this.#listener.stop();
-		const { directUrl, url, pollIntervalMs } = this.#settings;
 		process.emitWarning(
 			`NOTIFY does not come through ${shownUrl(directUrl ?? url)}, as behind a pooler; changes of other processes ` +
 				`are looked for every ${pollIntervalMs} ms instead. Give an address that leads past the pooler as directUrl.`,
