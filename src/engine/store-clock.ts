@@ -50,7 +50,10 @@ export class StoreClock implements Clock {
 			const tookMs = this.#local.nowMs() - askedAtMs;
 			if (tookMs >= quickestMs) continue;
 			quickestMs = tookMs;
-			this.#offsetMs = Math.round(shownMs - askedAtMs - tookMs / 2);
+			const offsetMs = Math.round(shownMs - askedAtMs - tookMs / 2);
+			// The store may have been asked at any moment in between: less than that is no difference at all, least of all
+			// where both are the same clock and this process was only slow.
+			this.#offsetMs = Math.abs(offsetMs) <= tookMs / 2 + 1 ? 0 : offsetMs;
 		}
 	}
 }

@@ -32,6 +32,19 @@ describe('the clock of the store', () => {
 		expect(clock.nowMs() - local.nowMs()).toBe(5 * SECOND_MS);
 	});
 
+	test('is its own where a slow way explains the difference', async () => {
+		const local = new FakeClock();
+		const clock = new StoreClock(local, {
+			nowMs: async () => {
+				const shown = local.nowMs();
+				local.jump(900);
+				return shown;
+			},
+		});
+		await clock.compare();
+		expect(clock.nowMs()).toBe(local.nowMs());
+	});
+
 	test('is followed when one of the two is set, and kept when the store cannot be reached', async () => {
 		const local = new FakeClock();
 		let aheadMs = 0;
