@@ -8,6 +8,7 @@ const MEASURES: Readonly<Record<string, () => Promise<{ readonly measure: Measur
 	'memory-queued': () => import('./memory-queued.ts'),
 	'memory-waiting': () => import('./memory-waiting.ts'),
 	latency: () => import('./latency.ts'),
+	postgres: () => import('./postgres.ts'),
 };
 
 const name = process.argv[2] ?? '';

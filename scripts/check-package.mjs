@@ -14,12 +14,19 @@ const failures = [];
 
 try {
 	const installed = unpack();
-	linkDependencies();
+	link(manifest.dependencies);
+	const importing = (name) => node(['--input-type=module', '--eval', `await import('${name}')`]);
+	const withPeers = [];
 	for (const entry of Object.keys(manifest.exports)) {
 		if (entry.endsWith('.json')) continue;
 		const name = entry.replace('.', manifest.name);
-		report(`import '${name}'`, node(['--input-type=module', '--eval', `await import('${name}')`]));
+		const run = importing(name);
+		// A backend may need a driver that its users install; nothing else may.
+		if (run.status !== 0 && lacksPeer(run)) withPeers.push(name);
+		else report(`import '${name}'`, run);
 	}
+	link(manifest.peerDependencies ?? {});
+	for (const name of withPeers) report(`import '${name}' beside its driver`, importing(name));
 	for (const [name, target] of Object.entries(manifest.bin)) {
 		report(`${name} --help`, node([join(installed, target), '--help']));
 	}
@@ -46,13 +53,18 @@ function unpack() {
 	return target;
 }
 
-function linkDependencies() {
-	for (const name of Object.keys(manifest.dependencies)) {
+function lacksPeer({ stderr }) {
+	const missing = /Cannot find package '([^']+)'/.exec(stderr)?.[1];
+	return manifest.peerDependenciesMeta?.[missing]?.optional === true;
+}
+
+function link(dependencies) {
+	for (const name of Object.keys(dependencies)) {
 		const source = join(root, 'node_modules', name);
-		const link = join(project, 'node_modules', name);
+		const target = join(project, 'node_modules', name);
 		if (!existsSync(source)) continue;
-		mkdirSync(dirname(link), { recursive: true });
-		symlinkSync(source, link, 'junction');
+		mkdirSync(dirname(target), { recursive: true });
+		symlinkSync(source, target, 'junction');
 	}
 }
 

@@ -17,6 +17,7 @@ export const ERROR_CODES = {
 	NOT_STARTED: 'the method needs start() first',
 	NO_PRINCIPAL: 'the request is authenticated, but it cannot be told for whom',
 	STORE_NEWER: 'the store was written by a newer version of holdfast',
+	STORE_OLDER: 'the store is of an older version of holdfast and must be migrated first',
 	STORE_UNUSABLE: 'the store cannot be opened or is not a holdfast store',
 	NETWORK_FILE_SYSTEM: 'the SQLite file lies on a network file system, where its locks do not hold',
 	CLOSED: 'the object was closed before',

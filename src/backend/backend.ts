@@ -9,7 +9,10 @@ export interface Backend {
 	readonly store: TaskStore;
 	readonly dispatcher: Dispatcher;
 	readonly signals: Signals;
-	/** Connects and brings the schema up to date. Must be called once before anything else. */
+	/**
+	 * Connects, and refuses a store that it does not fit. Must be called once before anything else. A store of one
+	 * machine is made and brought up to date by it; one that several machines share is migrated beforehand.
+	 */
 	open(): Promise<void>;
 	/** Lets go of everything; nothing may be called afterwards. Calling it twice does nothing. */
 	close(): Promise<void>;

@@ -61,7 +61,7 @@ export interface HeldLease {
  * changed nothing.
  */
 export interface TaskStore {
-	/** The clock that decides leases and deadlines, in milliseconds since the epoch. */
+	/** The clock that decides leases and deadlines on every machine, in milliseconds since the epoch. */
 	nowMs(): Promise<number>;
 	/** Writes a new task with `full` durability, if the limits allow and its idempotency key is free. */
 	create(details: TaskDetails, limits: TaskLimits): Promise<CreateOutcome>;

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { TASK_STATUSES, type TaskStatus } from '../protocol/status.ts';
 
 /** Where `serve` keeps tasks unless it is told otherwise, and where `tasks` looks for them. */
@@ -10,6 +10,38 @@ export type Ending = (exitCode: number) => void;
 /** Adds the option that every command has. */
 export function withVerbose(command: Command): Command {
 	return command.option('--verbose', 'show where an error happened');
+}
+
+/** Which store a command works on. */
+export interface StoreOptions {
+	/** An SQLite file. */
+	readonly db: string;
+	/** The address of a database that several machines share, instead of the file. */
+	readonly store?: string;
+	/** An address of that database which leads past any pooler. */
+	readonly directUrl?: string;
+	/** The schema of that database. */
+	readonly schema?: string;
+}
+
+/** Adds the options that say where tasks are kept. Addresses have passwords in them, so they may come by environment. */
+export function withStore(command: Command): Command {
+	return withDatabase(
+		command.option('--db <file>', 'SQLite file that keeps the tasks', DEFAULT_DB),
+		'database that several machines share, instead of a file: postgres://…',
+	);
+}
+
+/** Adds the options of a database that several machines share. */
+export function withDatabase(command: Command, description: string): Command {
+	return command
+		.addOption(new Option('--store <url>', description).env('HOLDFAST_STORE'))
+		.addOption(
+			new Option('--direct-url <url>', 'address of the same database past its pooler').env(
+				'HOLDFAST_DIRECT_URL',
+			),
+		)
+		.option('--schema <name>', 'schema of the database that has the tables (default: "holdfast")');
 }
 
 /**

@@ -8,7 +8,7 @@ import { Gateway } from '../gateway/gateway.ts';
 import { Failure, UsageError } from './failure.ts';
 import { createLog, type LogOptions } from './log.ts';
 import { listenFailure } from './serve.ts';
-import { backendOf } from './store-file.ts';
+import { chosenStore } from './store.ts';
 import { serveUntilEnd } from './until-end.ts';
 
 /** Options of `holdfast gateway`. */
@@ -25,20 +25,23 @@ export async function gateway({
 }: GatewayCommandOptions): Promise<number> {
 	const log = createLog(logOptions);
 	const config = await configOf(file);
-	log.info({ config: withoutSecrets(config) }, 'this configuration is in effect');
 	// Paths are meant from where they are written.
 	const folder = dirname(resolve(file));
+	const isFile = !/^\w+:\/\//.test(config.store);
+	const db = resolve(folder, config.store);
+	const { backend, place } = await chosenStore(isFile ? { db } : { db, store: config.store });
+	log.info({ config: { ...withoutSecrets(config), store: place } }, 'this configuration is in effect');
 	const upstreams = upstreamsOf(config, process.env);
 	const { host, port, path, allowUnauthenticated } = config.listen;
+	const serving = new Gateway({
+		backend,
+		upstreams,
+		catalogue: fileCatalogue(resolve(folder, config.stateFolder), upstreams),
+		budgets: budgetsOf(config),
+		log,
+	});
 	return serveUntilEnd(
 		async () => {
-			const serving = new Gateway({
-				backend: await backendOf(resolve(folder, config.store)),
-				upstreams,
-				catalogue: fileCatalogue(resolve(folder, config.stateFolder), upstreams),
-				budgets: budgetsOf(config),
-				log,
-			});
 			const { listen } = await import('../server/listen.ts');
 			const listening = await listen(serving.server, {
 				host,
@@ -58,7 +61,7 @@ export async function gateway({
 				},
 			};
 		},
-		{ log, drainMs },
+		{ log, drainMs, running: () => serving.server.running },
 	);
 }
 

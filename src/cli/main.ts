@@ -1,5 +1,13 @@
-import { Command, CommanderError } from 'commander';
-import { DEFAULT_DB, type Ending, markTaskIds, wholeNumber, withVerbose } from './arguments.ts';
+import { Command, CommanderError, Option } from 'commander';
+import {
+	type Ending,
+	markTaskIds,
+	type StoreOptions,
+	wholeNumber,
+	withDatabase,
+	withStore,
+	withVerbose,
+} from './arguments.ts';
 import { addClientCommands, CALL_EXIT_HELP } from './client-commands.ts';
 import { addGatewayCommands } from './gateway-commands.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
@@ -79,6 +87,7 @@ function createProgram(end: Ending, serverCommand: readonly string[] | undefined
 		.exitOverride();
 	addServeCommand(program, end);
 	addTasksCommand(program, end);
+	addMigrateCommand(program, end);
 	addClientCommands(program, end, serverCommand);
 	addGatewayCommands(program, end, serverCommand);
 	addDemoCommand(program, end);
@@ -86,12 +95,19 @@ function createProgram(end: Ending, serverCommand: readonly string[] | undefined
 }
 
 function addServeCommand(program: Command, end: Ending): void {
-	withVerbose(program.command('serve'))
+	withStore(withVerbose(program.command('serve')))
 		.summary('serve the tools of a module as durable tasks')
 		.description('Serves the tools of a module as durable tasks, over Streamable HTTP or stdio.')
 		.argument('<module>', 'JavaScript or TypeScript file that exports `server`')
 		.option('--stdio', 'serve one client on stdin and stdout instead of HTTP')
-		.option('--db <file>', 'SQLite file that keeps the tasks', DEFAULT_DB)
+		.addOption(
+			new Option(
+				'--role <role>',
+				'what this process does: `requests` answers and runs no tools, `worker` runs tools and listens nowhere',
+			)
+				.choices(['all', 'requests', 'worker'])
+				.default('all'),
+		)
 		.option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, 65_535), 3000)
 		.option('--host <address>', 'address to listen on', '127.0.0.1')
 		.option('--path <path>', 'path of the endpoint', '/mcp')
@@ -104,6 +120,19 @@ function addServeCommand(program: Command, end: Ending): void {
 		.action(async (module: string, options: ServeOptions) => {
 			const { serve } = await import('./serve.ts');
 			end(await serve(module, options));
+		});
+}
+
+function addMigrateCommand(program: Command, end: Ending): void {
+	withDatabase(withVerbose(program.command('migrate')), 'address of the database: postgres://…')
+		.summary('create the tables in a database, or bring them up to date')
+		.description(
+			'Creates the tables in a database, or brings them up to date; run it once, before the servers.',
+		)
+		.action(async (options: Omit<StoreOptions, 'db'>) => {
+			const { migrateStore } = await import('./store.ts');
+			process.stdout.write(`${await migrateStore(options)}\n`);
+			end(EXIT_CODES.ok);
 		});
 }
 

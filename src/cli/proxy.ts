@@ -7,7 +7,7 @@ import { serveTasksOverStdio } from '../server/stdio.ts';
 import { createLog, type LogOptions } from './log.ts';
 import { serverNameOf, type ServerTarget } from './server-target.ts';
 import { stateFolder } from './state-folder.ts';
-import { backendOf } from './store-file.ts';
+import { chosenStore } from './store.ts';
 import { serveUntilEnd } from './until-end.ts';
 
 /** Options of `holdfast proxy`. */
@@ -36,18 +36,19 @@ export async function proxy(target: ServerTarget, options: ProxyOptions): Promis
 	});
 	const upstreams = upstreamsOf(config, process.env);
 	const { budgetMs } = options;
+	mkdirSync(state, { recursive: true, mode: 0o700 });
+	const { backend, place } = await chosenStore({ db: config.store });
+	const gateway = new Gateway({
+		backend,
+		upstreams,
+		catalogue: fileCatalogue(state, upstreams),
+		budgets: budgetMs === undefined ? budgetsOf(config) : () => budgetMs,
+		log,
+	});
 	return serveUntilEnd(
 		async () => {
-			mkdirSync(state, { recursive: true, mode: 0o700 });
-			const gateway = new Gateway({
-				backend: await backendOf(config.store),
-				upstreams,
-				catalogue: fileCatalogue(state, upstreams),
-				budgets: budgetMs === undefined ? budgetsOf(config) : () => budgetMs,
-				log,
-			});
 			const serving = serveTasksOverStdio(gateway.server);
-			log.info({ store: config.store }, 'serving on stdio');
+			log.info({ store: place }, 'serving on stdio');
 			return {
 				closed: serving.closed,
 				close: async (limitMs: number) => {
@@ -56,7 +57,7 @@ export async function proxy(target: ServerTarget, options: ProxyOptions): Promis
 				},
 			};
 		},
-		{ log, drainMs: 5_000 },
+		{ log, drainMs: 5_000, running: () => gateway.server.running },
 	);
 }
 

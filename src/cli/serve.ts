@@ -1,17 +1,18 @@
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
-import { EXIT_CODES, Failure, placeOf, UsageError } from './failure.ts';
+import type { StoreOptions } from './arguments.ts';
+import { Failure, placeOf, UsageError } from './failure.ts';
 import { loadServerModule } from './load-module.ts';
 import { createLog, type LogOptions } from './log.ts';
-import { onEndSignal } from './shutdown.ts';
-import { backendOf } from './store-file.ts';
+import { chosenStore } from './store.ts';
+import { type Serving, serveUntilEnd } from './until-end.ts';
 
 /** Options of `holdfast serve`. */
-export interface ServeOptions extends LogOptions {
+export interface ServeOptions extends LogOptions, StoreOptions {
 	readonly stdio?: boolean;
-	readonly db: string;
+	/** Whether this process answers requests, runs tools, or does both. */
+	readonly role: 'all' | 'requests' | 'worker';
 	readonly port: number;
 	readonly host: string;
 	readonly path: string;
@@ -21,60 +22,37 @@ export interface ServeOptions extends LogOptions {
 	readonly drainMs: number;
 }
 
-const KEEP_ALIVE_MS = 60_000;
-
-/** Hosts that close a server's stdin kill it when it is still there 2 s later; by then all must be handed back. */
-const STDIO_DRAIN_MS = 1_500;
-
-/** A server that can be waited for and ended. */
-interface Serving {
-	/** Resolves when the client has gone; never over HTTP. */
-	readonly closed: Promise<unknown>;
-	close(drainMs: number): Promise<void>;
-}
-
 /** Serves the tasks of a module until a signal or, on stdio, until the client has gone. */
 export async function serve(module: string, options: ServeOptions): Promise<number> {
+	const { role } = options;
 	if (!options.path.startsWith('/')) throw new UsageError(`--path ${options.path}: it must begin with /`);
+	if (role === 'worker' && options.stdio === true)
+		throw new UsageError('--role worker serves nobody, so that it cannot be given with --stdio');
+	if (role === 'requests' && (options.concurrency ?? 0) > 0)
+		throw new UsageError('--role requests runs no tools, so that it cannot be given with --concurrency');
+	if (role === 'worker' && options.concurrency === 0)
+		throw new UsageError('--role worker with --concurrency 0 would do nothing');
 	const log = createLog(options);
-	const db = resolve(options.db);
 	// All that can be loaded at once is: a host that starts the server waits for its first answer.
-	const [parts, backend] = await Promise.all([
+	const [parts, { backend, place }] = await Promise.all([
 		loadServerModule(module),
-		backendOf(db),
+		chosenStore(options),
 		options.stdio === true ? import('../server/stdio.ts') : import('../server/listen.ts'),
 	]);
-	const ended = Promise.withResolvers<string>();
-	const forget = onEndSignal(ended.resolve);
-	// Everything else may let go of the process while running tools still have time to end.
-	const keepAlive = setInterval(() => {}, KEEP_ALIVE_MS);
-	try {
-		const { concurrency } = options;
-		const server = createTaskServer({
-			...parts,
-			backend,
-			log,
-			...(concurrency !== undefined && { concurrency }),
-		});
+	const concurrency = role === 'requests' ? 0 : options.concurrency;
+	const server = createTaskServer({
+		...parts,
+		backend,
+		log,
+		...(concurrency !== undefined && { concurrency }),
+	});
+	const start = async (): Promise<Serving> => {
 		await tryFactory(module, server);
-		const serving = options.stdio === true ? await onStdio(server, log) : await onHttp(server, options, log);
-		log.info({ db }, 'tasks are kept');
-		let { drainMs } = options;
-		const gone = serving.closed.then(() => {
-			drainMs = Math.min(drainMs, STDIO_DRAIN_MS);
-			// Whoever loses patience from here on sends a signal once.
-			forget();
-			return 'the client has gone';
-		});
-		const reason = await Promise.race([ended.promise, gone]);
-		log.info({ reason, running: server.running }, 'stopping');
-		await serving.close(drainMs);
-		log.info({}, 'stopped');
-		return EXIT_CODES.ok;
-	} finally {
-		forget();
-		clearInterval(keepAlive);
-	}
+		const serving = await begin(server, options, log);
+		log.info(options.store === undefined ? { db: place } : { store: place }, 'tasks are kept');
+		return serving;
+	};
+	return serveUntilEnd(start, { log, drainMs: options.drainMs, running: () => server.running });
 }
 
 /** Builds one server for nothing: a server function that throws would otherwise fail with every request. */
@@ -92,6 +70,18 @@ async function tryFactory(module: string, server: TaskServer): Promise<void> {
 			{ cause: error },
 		);
 	}
+}
+
+function begin(server: TaskServer, options: ServeOptions, log: Logger): Promise<Serving> {
+	if (options.role === 'worker') return working(server, log);
+	return options.stdio === true ? onStdio(server, log) : onHttp(server, options, log);
+}
+
+/** Runs tools for the servers that share the store. */
+async function working(server: TaskServer, log: Logger): Promise<Serving> {
+	await server.start();
+	log.info({}, 'working');
+	return { closed: new Promise(() => {}), close: (drainMs) => server.stop(drainMs) };
 }
 
 async function onStdio(server: TaskServer, log: Logger): Promise<Serving> {

@@ -3,14 +3,14 @@ import type { OpenInput } from '../backend/record.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
 import type { InputResponse } from '../protocol/task.ts';
+import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure, UsageError } from './failure.ts';
-import { withStoreFile } from './store-file.ts';
+import { withOpenStore } from './open-store.ts';
 import { summaryOf } from './task-view.ts';
 import { plain, safeJson } from './terminal.ts';
 
 /** Options of `holdfast tasks answer`. */
-export interface AnswerOptions {
-	readonly db: string;
+export interface AnswerOptions extends StoreOptions {
 	/** The form's values as JSON; true where none were given. */
 	readonly accept?: string | true;
 	readonly decline?: boolean;
@@ -22,7 +22,7 @@ export function answerTask(taskId: string, key: string, options: AnswerOptions):
 	if ((options.accept === undefined) === (options.decline !== true))
 		throw new UsageError("Say either --accept '{…}' or --decline.");
 	const content = parseContent(options.accept);
-	return withStoreFile(options.db, async ({ writer, find }) => {
+	return withOpenStore(options, async ({ writer, find }) => {
 		const known = await find(taskId);
 		const open = Object.hasOwn(known.openInputs, key) ? known.openInputs[key] : undefined;
 		if (!open) throw notOpen(taskId, key, known);

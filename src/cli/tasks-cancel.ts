@@ -1,18 +1,18 @@
 import { isTerminal } from '../protocol/status.ts';
+import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure } from './failure.ts';
-import { withStoreFile } from './store-file.ts';
+import { withOpenStore } from './open-store.ts';
 import { summaryOf } from './task-view.ts';
 import { safeJson } from './terminal.ts';
 
 /** Options of `holdfast tasks cancel`. */
-export interface CancelOptions {
-	readonly db: string;
+export interface CancelOptions extends StoreOptions {
 	readonly json?: boolean;
 }
 
 /** Asks for the end of a task, whoever it belongs to. */
 export function cancelTask(taskId: string, options: CancelOptions): Promise<number> {
-	return withStoreFile(options.db, async ({ writer, find, nowMs }) => {
+	return withOpenStore(options, async ({ writer, find, nowMs }) => {
 		let { record } = await writer.apply(taskId, { type: 'cancel' }, await find(taskId));
 		// No worker would see the request where the one that held the task is dead.
 		if (record?.lease && record.lease.expiresAtMs <= nowMs())

@@ -1,13 +1,13 @@
 import type { TaskRecord } from '../backend/record.ts';
 import type { TaskStatus } from '../protocol/status.ts';
+import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES } from './failure.ts';
-import { type StoreFile, withStoreFile } from './store-file.ts';
+import { type OpenStore, withOpenStore } from './open-store.ts';
 import { span, standOf, STATUS_COLOURS, summaryOf } from './task-view.ts';
 import { type Paint, paintFor, safeJson, table, widthOf } from './terminal.ts';
 
 /** Options of `holdfast tasks list`. */
-export interface ListOptions {
-	readonly db: string;
+export interface ListOptions extends StoreOptions {
 	readonly status?: readonly TaskStatus[];
 	readonly principal?: string;
 	readonly limit: number;
@@ -19,7 +19,7 @@ const PAGE = 500;
 
 /** Shows the tasks of a store, newest first. */
 export function listTasks(options: ListOptions): Promise<number> {
-	return withStoreFile(options.db, async (store) => {
+	return withOpenStore(options, async (store) => {
 		const { records, isMore } = await read(store, options);
 		const { stdout, stderr } = process;
 		if (options.json === true) {
@@ -34,7 +34,7 @@ export function listTasks(options: ListOptions): Promise<number> {
 }
 
 async function read(
-	{ backend, nowMs }: StoreFile,
+	{ backend, nowMs }: OpenStore,
 	{ principal, status, limit }: ListOptions,
 ): Promise<{ records: readonly TaskRecord[]; isMore: boolean }> {
 	const records: TaskRecord[] = [];

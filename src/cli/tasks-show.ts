@@ -1,14 +1,14 @@
 import type { TaskDetails, TaskRecord } from '../backend/record.ts';
 import { isTerminal } from '../protocol/status.ts';
 import type { JsonValue } from '../protocol/json.ts';
+import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure } from './failure.ts';
-import { withStoreFile } from './store-file.ts';
+import { withOpenStore } from './open-store.ts';
 import { isoTime, isoTimeOrNull, span, standOf, STATUS_COLOURS, summaryOf } from './task-view.ts';
 import { clip, type Paint, paintFor, plain, safeJson } from './terminal.ts';
 
 /** Options of `holdfast tasks show`. */
-export interface ShowOptions {
-	readonly db: string;
+export interface ShowOptions extends StoreOptions {
 	readonly json?: boolean;
 }
 
@@ -17,7 +17,7 @@ const MAX_VALUE_LENGTH = 2_000;
 
 /** Shows everything that is stored for one task. */
 export function showTask(taskId: string, options: ShowOptions): Promise<number> {
-	return withStoreFile(options.db, async (store) => {
+	return withOpenStore(options, async (store) => {
 		const { taskId: found } = await store.find(taskId);
 		const details = await store.backend.store.load(found);
 		if (!details) throw new Failure(`The task ${taskId} was removed this moment.`);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { DEFAULT_DB, type Ending, statuses, taskIdArgument, wholeNumber, withVerbose } from './arguments.ts';
+import { type Ending, statuses, taskIdArgument, wholeNumber, withStore, withVerbose } from './arguments.ts';
 import type { AnswerOptions } from './tasks-answer.ts';
 import type { CancelOptions } from './tasks-cancel.ts';
 import type { ListOptions } from './tasks-list.ts';
@@ -12,9 +12,7 @@ export function addTasksCommand(program: Command, end: Ending): void {
 		.summary('look at the tasks of a store, cancel and answer them')
 		.description('Works on the store itself: also while a server uses it, and on the tasks of everybody.');
 	const command = (name: string, description: string): Command =>
-		withVerbose(tasks.command(name).description(description))
-			.option('--db <file>', 'SQLite file that keeps the tasks', DEFAULT_DB)
-			.option('--json', 'print JSON');
+		withStore(withVerbose(tasks.command(name).description(description))).option('--json', 'print JSON');
 
 	command('list', 'Lists tasks, newest first.')
 		.option('--status <status>', 'only tasks with one of these statuses, separated by commas', statuses)

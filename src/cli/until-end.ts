@@ -9,6 +9,15 @@ export interface Serving {
 	close(drainMs: number): Promise<void>;
 }
 
+/** How a server is ended. */
+export interface EndOptions {
+	readonly log: Logger;
+	/** How long what runs may take to end. */
+	readonly drainMs: number;
+	/** How much runs, for the log. */
+	readonly running: () => number;
+}
+
 const KEEP_ALIVE_MS = 60_000;
 
 /** Hosts that close a server's stdin kill it when it is still there 2 s later; by then all must be handed back. */
@@ -17,7 +26,7 @@ const STDIO_DRAIN_MS = 1_500;
 /** Serves until a signal asks for the end or the client has gone, then ends it in order. */
 export async function serveUntilEnd(
 	start: () => Promise<Serving>,
-	{ log, drainMs }: { readonly log: Logger; readonly drainMs: number },
+	{ log, drainMs, running }: EndOptions,
 ): Promise<number> {
 	const ended = Promise.withResolvers<string>();
 	const forget = onEndSignal(ended.resolve);
@@ -33,7 +42,7 @@ export async function serveUntilEnd(
 			return 'the client has gone';
 		});
 		const reason = await Promise.race([ended.promise, gone]);
-		log.info({ reason }, 'stopping');
+		log.info({ reason, running: running() }, 'stopping');
 		await serving.close(limitMs);
 		log.info({}, 'stopped');
 		return EXIT_CODES.ok;

@@ -36,6 +36,8 @@ export class Call {
 	/** The task as it stands. */
 	async current(): Promise<TaskRecord> {
 		const live = this.#running?.task;
+		// Of two questions that were asked together, the client should not be told of the first alone.
+		await live?.turns();
 		if (live && (!live.stored || live.record.lease?.token === live.token)) return live.record;
 		return this.#read();
 	}

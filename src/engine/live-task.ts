@@ -62,6 +62,11 @@ export class LiveTask {
 		return this.#kept;
 	}
 
+	/** Resolves when every change that was begun by now is done. */
+	async turns(): Promise<void> {
+		await this.#queue;
+	}
+
 	/** Calls `listener` after each change of the record that this process sees. */
 	onChange(listener: (record: TaskRecord) => void): () => void {
 		this.#listeners.add(listener);

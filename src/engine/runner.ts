@@ -254,10 +254,13 @@ export class Runner {
 			const taskIds = await backend.dispatcher.take(clock.nowMs(), room);
 			if (taskIds.length === 0) break;
 			let claimed = 0;
-			for (const taskId of taskIds)
-				await this.#guard('claiming a task', async () => {
-					if (await this.#claimOne(taskId)) claimed += 1;
-				});
+			await Promise.all(
+				taskIds.map((taskId) =>
+					this.#guard('claiming a task', async () => {
+						if (await this.#claimOne(taskId)) claimed += 1;
+					}),
+				),
+			);
 			if (claimed === 0) break;
 		}
 		const nextAtMs = await backend.dispatcher.nextRunAtMs();
@@ -271,10 +274,16 @@ export class Runner {
 		const slot = this.reserve();
 		if (!slot) return false;
 		try {
-			const applied = await writer.apply(taskId, { type: 'claim', lease: this.newLease() });
-			if (applied.refusal !== undefined || !applied.record) return false;
-			const details = await backend.store.load(taskId);
-			if (details) await slot.begin({ ...details, record: applied.record }, true);
+			// Read before it is claimed: whoever loses the race for it has then only read.
+			const found = await backend.store.load(taskId);
+			if (!found) return false;
+			const event = { type: 'claim', lease: this.newLease() } as const;
+			const { record, refusal } = await writer.apply(taskId, event, found.record);
+			if (refusal !== undefined || !record) return false;
+			// Another worker may have had it in between.
+			const isCurrent = record.revision === found.record.revision + 1;
+			const details = isCurrent ? found : await backend.store.load(taskId);
+			if (details) await slot.begin({ ...details, record }, true);
 			return true;
 		} finally {
 			slot.release();

@@ -59,7 +59,7 @@ const CONFIG = z.strictObject({
 			allowUnauthenticated: z.boolean().default(false),
 		})
 		.prefault({}),
-	/** SQLite file that keeps the tasks. */
+	/** What keeps the tasks: an SQLite file, or the address of a Postgres database that several gateways share. */
 	store: z.string().min(1).default('holdfast-gateway.db'),
 	/** Folder for what the upstreams offered last. */
 	stateFolder: z.string().min(1).default('.holdfast-gateway'),

@@ -61,7 +61,7 @@ export class Gateway {
 			budgets: options.budgets,
 			name: 'holdfast-gateway',
 			version: '1',
-			nowMs: () => clock.nowMs(),
+			nowMs: () => this.server.engine.nowMs(),
 		};
 		this.server = createTaskServer({
 			backend: options.backend,

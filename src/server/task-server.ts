@@ -3,6 +3,7 @@ import type { TaskLimits } from '../backend/store.ts';
 import { type Clock, systemClock } from '../engine/clock.ts';
 import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
+import { StoreClock } from '../engine/store-clock.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
 import { isOwnerGone, processOwner } from './process-owner.ts';
@@ -28,7 +29,7 @@ export interface TaskServerOptions {
 	readonly principal?: PrincipalOf;
 	/** The engine's beat. */
 	readonly timing?: Partial<EngineTiming>;
-	/** Where time comes from. Default: the machine. */
+	/** Where timers come from, and the time until it was compared with the store's. Default: the machine. */
 	readonly clock?: Clock;
 	/** Where the server reports to; a pino logger fits. Default: nowhere. */
 	readonly log?: Log;
@@ -43,6 +44,7 @@ export class TaskServer {
 	readonly #backend: Backend;
 	readonly #open: TaskServerOptions['open'];
 	readonly #close: TaskServerOptions['close'];
+	readonly #clock: StoreClock;
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
 	#stopped: Promise<void> | undefined;
@@ -60,6 +62,7 @@ export class TaskServer {
 		this.#backend = options.backend;
 		this.#open = options.open;
 		this.#close = options.close;
+		this.#clock = new StoreClock(this.clock, options.backend.store);
 		this.runtime = new TaskRuntime({
 			build: options.server,
 			enter: options.enter,
@@ -70,7 +73,7 @@ export class TaskServer {
 		});
 		this.#engine = new Engine({
 			backend: options.backend,
-			clock: this.clock,
+			clock: this.#clock,
 			limits: { ...DEFAULT_LIMITS, ...options.limits },
 			timing: { ...DEFAULT_TIMING, ...options.timing },
 			log: this.log,
@@ -98,6 +101,7 @@ export class TaskServer {
 	start(): Promise<void> {
 		this.#state ??= (async () => {
 			await this.#backend.open();
+			await this.#clock.start();
 			await this.#open?.();
 			this.#isOpen = true;
 			this.#engine.start();
@@ -117,6 +121,7 @@ export class TaskServer {
 			const wasOpen = this.#isOpen;
 			await this.#engine.stop(drainMs);
 			this.#isOpen = false;
+			this.#clock.stop();
 			await this.runtime.close();
 			try {
 				if (wasOpen) await this.#close?.();

@@ -55,7 +55,25 @@ export class FakeClock implements Clock {
 	}
 }
 
-/** Lets everything that is ready to run do so. */
+const underWay = new Set<Promise<unknown>>();
+
+/**
+ * Makes {@link settle}, and with it every fake clock, wait for work that takes real time, such as a query. Answers
+ * what it was given.
+ */
+export function awaited<T>(work: Promise<T>): Promise<T> {
+	const ended: Promise<unknown> = work.then(
+		() => underWay.delete(ended),
+		() => underWay.delete(ended),
+	);
+	underWay.add(ended);
+	return work;
+}
+
+/** Lets everything that is ready to run do so, and what is {@link awaited} end. */
 export async function settle(): Promise<void> {
-	for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+	do {
+		await Promise.all(underWay);
+		for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+	} while (underWay.size > 0);
 }

@@ -1,1 +1,1 @@
-export { FakeClock, settle } from './fake-clock.ts';
+export { awaited, FakeClock, settle } from './fake-clock.ts';

@@ -7,8 +7,8 @@ import {
 	StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import { McpServer } from '@modelcontextprotocol/server';
-import { memory } from '../../src/backend/memory/index.ts';
 import { createTaskServer, listen, serveTasksOverStdio, type Tasks } from '../../src/server/index.ts';
+import { newBackend } from '../support/backends.ts';
 
 /** Every request that a client sent, by method. */
 export class Requests {
@@ -44,7 +44,7 @@ export function taskServer(
 	options: Partial<Parameters<typeof createTaskServer>[0]> = {},
 ) {
 	return createTaskServer({
-		backend: memory(),
+		backend: newBackend(),
 		server: (tasks) => {
 			const server = new McpServer({ name: 'test-server', version: '1.0.0' });
 			register(server, tasks);

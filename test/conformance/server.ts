@@ -1,11 +1,11 @@
 /** The server under test. `node test/conformance/server.ts [PORT]`; prints its URL once it listens. */
-import { memory } from '../../src/backend/memory/index.ts';
 import { createTaskServer, listen } from '../../src/server/index.ts';
 import { buildServer, fixtureHost } from './everything.ts';
 import { registerTaskTools } from './task-tools.ts';
+import { closeBackends, newBackend } from '../support/backends.ts';
 
 const server = createTaskServer({
-	backend: memory(),
+	backend: newBackend(),
 	server: (tasks) => {
 		const fixture = buildServer();
 		registerTaskTools(fixture, tasks);
@@ -19,4 +19,5 @@ const listening = await listen(server, {
 });
 console.log(listening.url);
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void listening.close(0));
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+	process.once(signal, () => void listening.close(0).then(closeBackends));

@@ -5,7 +5,6 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { onTestFinished } from 'vitest';
 import type { Backend } from '../../src/backend/backend.ts';
-import { memory } from '../../src/backend/memory/index.ts';
 import type { TaskRecord } from '../../src/backend/record.ts';
 import type { TaskStore } from '../../src/backend/store.ts';
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
@@ -20,6 +19,7 @@ import {
 } from '../../src/server/index.ts';
 import { FakeClock } from '../../src/testing/index.ts';
 import { envelope, Wire, type WireOptions } from './wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 export interface RigOptions extends Pick<TaskServerOptions, 'concurrency' | 'limits' | 'timing'> {
 	readonly tools: (server: McpServer, tasks: Tasks) => void;
@@ -169,7 +169,7 @@ export function text(value: string): { content: [{ type: 'text'; text: string }]
 
 function prepare(options: RigOptions): Rig {
 	const { tools, backend: makeBackend, clock = new FakeClock() } = options;
-	const backend = makeBackend?.(clock) ?? memory({ time: clock });
+	const backend = makeBackend?.(clock) ?? newBackend(clock);
 	const writes = { create: 0, full: 0, normal: 0, step: 0 };
 	countWrites(backend.store, writes);
 	const complaints: Complaint[] = [];

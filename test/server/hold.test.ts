@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { type Fixture, overHttp, overStdio, ROUTES } from '../support/fixture-server.ts';
 import { eventually } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 let fixture: Fixture | undefined;
 
@@ -61,7 +61,7 @@ describe.each(ROUTES)('a call that is held, through %s', (_name, open) => {
 
 describe('a held call whose task cannot be read any more', () => {
 	it('is answered with an internal error, and nothing is left unhandled', async () => {
-		const backend = memory();
+		const backend = newBackend();
 		let isBroken = false;
 		let reads = 0;
 		const get = backend.store.get.bind(backend.store);

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { isJsonObject, type JsonObject } from '../../src/protocol/json.ts';
 import { Subscription } from '../../src/server/subscription.ts';
 import { FakeClock, settle } from '../../src/testing/fake-clock.ts';
 import { gate, MINUTE_MS, SECOND_MS, startRig, text, withStore } from '../support/engine-rig.ts';
 import { overHttp, overStdio } from '../support/fixture-server.ts';
 import { WireRefusal } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 const statusOf = ({ params }: JsonObject): unknown => isJsonObject(params) && params['status'];
 
 async function subscribed(options: { readonly deaf?: boolean; readonly send?: () => Promise<void> } = {}) {
 	const clock = new FakeClock();
-	const backend = memory({ time: clock });
+	const backend = newBackend(clock);
+	await backend.open();
 	const done = gate();
 	let failing = false;
 	const rig = startRig({
@@ -100,7 +101,7 @@ describe('listen streams', () => {
 	it('are limited also when many are opened at once', async () => {
 		const opening = gate();
 		let slow = false;
-		const backend = withStore(memory(), (store) => ({
+		const backend = withStore(newBackend(), (store) => ({
 			get: async (id) => {
 				if (slow) await opening.opened;
 				return store.get(id);
@@ -128,7 +129,7 @@ describe('listen streams', () => {
 
 	it('that fail over stdio are answered with an internal error, and the connection goes on', async () => {
 		let failing = false;
-		const backend = withStore(memory(), (store) => ({
+		const backend = withStore(newBackend(), (store) => ({
 			get: (id) => (failing ? Promise.reject(new Error('disk at /var/lib')) : store.get(id)),
 		}));
 		const fixture = await overStdio({ backend });

@@ -1,9 +1,9 @@
 /** tasks/cancel, and what is none. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { type Fixture, overHttp, overStdio, ROUTES, throughSdk } from '../support/fixture-server.ts';
 import { begin, call, foreignTask, getTask, inStatus, withoutMeta } from '../support/steps.ts';
 import { eventually } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 let fixture: Fixture | undefined;
 
@@ -136,7 +136,7 @@ describe('the client goes away', () => {
 	});
 
 	test('T41: over stdio, and the next process goes on with its task', async () => {
-		const backend = memory();
+		const backend = newBackend();
 		fixture = await overStdio({ backend });
 		const taskId = await begin(fixture.wire, 'polite', { gate: 'a' });
 		await fixture.wire.close();

@@ -1,9 +1,9 @@
 /** The result that says that a call became a task. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { type Fixture, ROUTES } from '../support/fixture-server.ts';
 import { gate, question, withStore } from '../support/engine-rig.ts';
 import { begin, call, getTask, inStatus, TASK_METHODS, withoutMeta } from '../support/steps.ts';
+import { newBackend } from '../support/backends.ts';
 
 let fixtures: Fixture[] = [];
 
@@ -77,7 +77,7 @@ describe.each(ROUTES)('creation through %s', (_name, open) => {
 	});
 
 	test('T12: the handle is known to another replica as soon as it is given', async () => {
-		const backend = memory();
+		const backend = newBackend();
 		const first = track(await open({ backend }));
 		const second = track(await open({ backend }));
 		const made = (await call(first.wire, 'slow', { gate: 'a' })).result ?? {};
@@ -90,7 +90,7 @@ describe.each(ROUTES)('creation through %s', (_name, open) => {
 	test('T12: the handle is not given before the store has the task', async () => {
 		const written = gate();
 		const reached = gate();
-		const backend = withStore(memory(), (store) => ({
+		const backend = withStore(newBackend(), (store) => ({
 			create: async (details, limits) => {
 				reached.open();
 				await written.opened;
@@ -110,7 +110,7 @@ describe.each(ROUTES)('creation through %s', (_name, open) => {
 	});
 
 	test('T12: where the store refuses the task there is no handle, and no work', async () => {
-		const backend = withStore(memory(), () => ({
+		const backend = withStore(newBackend(), () => ({
 			create: () => Promise.reject(new Error('disk full at /var/lib/tasks.db')),
 		}));
 		const { wire, control } = track(await open({ backend }));

@@ -1,6 +1,5 @@
 /** tasks/get: what it says in each status, and that it only reads. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { DAY_MS, MINUTE_MS, question, SECOND_MS, SLOW_BEAT } from '../support/engine-rig.ts';
 import { type Fixture, type FixtureOptions, ROUTES } from '../support/fixture-server.ts';
@@ -15,6 +14,7 @@ import {
 	withoutMeta,
 } from '../support/steps.ts';
 import { eventually, type Wire } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 let fixture: Fixture | undefined;
 
@@ -46,7 +46,7 @@ async function oneOfEach(wire: Wire): Promise<[string, string][]> {
 /** A clock that a test moves, under the store and the engine. */
 function standing(): { readonly clock: FakeClock; readonly options: FixtureOptions } {
 	const clock = new FakeClock();
-	const backend = memory({ time: clock });
+	const backend = newBackend(clock);
 	return { clock, options: { backend, server: { clock, timing: SLOW_BEAT } } };
 }
 

@@ -1,11 +1,11 @@
 /** Headers, methods and errors. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { HoldfastError } from '../../src/errors.ts';
 import { withStore } from '../support/engine-rig.ts';
 import { type Fixture, overHttp, overStdio, ROUTES, throughSdk } from '../support/fixture-server.ts';
 import { begin, call, getTask, inStatus, paramsFor, TASK_METHODS } from '../support/steps.ts';
 import { ASKABLE, META, TASKS, type WireAnswer, WireRefusal } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 let fixture: Fixture | undefined;
 
@@ -107,7 +107,7 @@ describe.each(ROUTES)('errors through %s', (_name, open) => {
 
 	test('T63: a store that cannot be read is told of to nobody outside', async () => {
 		let failing = false;
-		const backend = withStore(memory(), (store) => ({
+		const backend = withStore(newBackend(), (store) => ({
 			get: (taskId) => (failing ? Promise.reject(new Error(`EIO: read ${SECRET}`)) : store.get(taskId)),
 		}));
 		fixture = await open({ backend });
@@ -128,7 +128,7 @@ describe.each(ROUTES)('errors through %s', (_name, open) => {
 
 	answers('T63: a store that cannot be read refuses a subscription without a word about itself', async () => {
 		let failing = false;
-		const backend = withStore(memory(), (store) => ({
+		const backend = withStore(newBackend(), (store) => ({
 			get: (taskId) => (failing ? Promise.reject(new Error(`EIO: read ${SECRET}`)) : store.get(taskId)),
 		}));
 		fixture = await open({ backend });
@@ -144,7 +144,7 @@ describe.each(ROUTES)('errors through %s', (_name, open) => {
 
 	describe.each([true, false])('T63: a store that cannot be written to, declared: %s', (declare) => {
 		const refusing = async (trouble: Error): Promise<WireAnswer> => {
-			const backend = withStore(memory(), () => ({ create: () => Promise.reject(trouble) }));
+			const backend = withStore(newBackend(), () => ({ create: () => Promise.reject(trouble) }));
 			fixture = await open({ backend });
 			// Asks, so that the call has to be stored also where it is held.
 			return call(fixture.wire, 'asking', { keys: ['a'] }, { declare });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { memory } from '../../src/backend/memory/index.ts';
 import { type Fixture, ROUTES, overHttp } from '../support/fixture-server.ts';
 import { TASKS, type Wire, WireRefusal } from '../support/wire.ts';
+import { newBackend } from '../support/backends.ts';
 
 const METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
 const MISSING = {
@@ -113,7 +113,7 @@ describe.each(ROUTES)('on the wire through %s', (_name, open) => {
 	});
 
 	test('T63: trouble in the store is an internal error that tells nothing', async () => {
-		const backend = memory();
+		const backend = newBackend();
 		backend.store.get = async () => {
 			throw new Error('disk I/O error in /var/lib/secret.db');
 		};

@@ -2,7 +2,6 @@
 import { inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Backend } from '../../src/backend/backend.ts';
-import { memory } from '../../src/backend/memory/index.ts';
 import { TaskFailure } from '../../src/errors.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../../src/server/index.ts';
 import { type Gate, gate, question } from './engine-rig.ts';
 import { httpWire, stdioPair, type StdioPair, type Wire } from './wire.ts';
+import { newBackend } from './backends.ts';
 
 /** What a test does to the handlers: gates by name, opened with what the handler is to do. */
 export class Control {
@@ -246,7 +246,7 @@ function taskServer(control: Control, options: FixtureOptions, backend: Backend)
 /** The fixture over HTTP, as `listen` serves it: small task methods take the direct path. */
 export async function overHttp(options: FixtureOptions = {}): Promise<Fixture> {
 	const control = new Control();
-	const backend = options.backend ?? memory();
+	const backend = options.backend ?? newBackend();
 	const server = taskServer(control, options, backend);
 	const listening = await listen(server, { port: 0, ...options.listen });
 	const wire = httpWire(listening.url);
@@ -268,7 +268,7 @@ export async function overHttp(options: FixtureOptions = {}): Promise<Fixture> {
 /** The fixture behind the web-standard face alone: every request goes through the SDK. */
 export async function throughSdk(options: FixtureOptions = {}): Promise<Fixture> {
 	const control = new Control();
-	const backend = options.backend ?? memory();
+	const backend = options.backend ?? newBackend();
 	const server = taskServer(control, options, backend);
 	await server.start();
 	const endpoint = createFetch(server, options.listen ?? {});
@@ -297,7 +297,7 @@ export async function overStdio(
 	options: FixtureOptions = {},
 ): Promise<Fixture & { readonly pair: StdioPair }> {
 	const control = new Control();
-	const backend = options.backend ?? memory();
+	const backend = options.backend ?? newBackend();
 	const server = taskServer(control, options, backend);
 	const pair = stdioPair();
 	const serving = serveTasksOverStdio(server, { transport: pair.server });

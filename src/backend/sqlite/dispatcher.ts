@@ -1,6 +1,6 @@
+import { decodeText } from '../columns.ts';
 import type { Dispatcher } from '../dispatcher.ts';
 import type { Database } from './database.ts';
-import { decodeText } from './row.ts';
 import { NEXT_RUN_AT, RUNNABLE } from './statements.ts';
 
 /** Reads what is runnable straight from the tasks, through an index that has only those. */

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../protocol/json.ts';
 import type { TaskStatus } from '../../protocol/status.ts';
+import { decodeBody, decodeInputs, decodeText, encodeBody, encodeText } from '../columns.ts';
 import type { TaskPolicy, TaskRecord } from '../record.ts';
 
 /** One row of `tasks`, in the order of the columns in statements.ts. An array costs a third of an object. */
@@ -27,26 +28,6 @@ export type TaskRow = readonly [
 	result?: string | null,
 ];
 
-/** The fields of a record that no statement asks for: JSON in the column `body`. */
-type TaskBody = Pick<
-	TaskRecord,
-	| 'argumentsDigest'
-	| 'statusMessage'
-	| 'progress'
-	| 'inputCapabilities'
-	| 'attempt'
-	| 'retries'
-	| 'crashes'
-	| 'waitedMs'
-	| 'waitingSinceMs'
-	| 'releasedSinceMs'
-	| 'error'
-	| 'trace'
->;
-
-/** JSON in the table `inputs`. */
-type TaskInputs = Pick<TaskRecord, 'openInputs' | 'inputResponses'>;
-
 /** The columns without an index that a replacement sets, in the order of the statements. */
 export function plainColumns(record: TaskRecord, policyId: number, inputs: string | null) {
 	const { lease } = record;
@@ -64,30 +45,6 @@ export function plainColumns(record: TaskRecord, policyId: number, inputs: strin
 		inputs === null ? 0 : 1,
 		encodeBody(record),
 	] as const;
-}
-
-function encodeBody(record: TaskRecord): string {
-	const body: TaskBody = {
-		argumentsDigest: record.argumentsDigest,
-		statusMessage: record.statusMessage,
-		progress: record.progress,
-		inputCapabilities: record.inputCapabilities,
-		attempt: record.attempt,
-		retries: record.retries,
-		crashes: record.crashes,
-		waitedMs: record.waitedMs,
-		waitingSinceMs: record.waitingSinceMs,
-		releasedSinceMs: record.releasedSinceMs,
-		error: record.error,
-		trace: record.trace,
-	};
-	return JSON.stringify(body);
-}
-
-/** Null where the record has neither questions nor answers. */
-export function encodeInputs({ openInputs, inputResponses }: TaskRecord): string | null {
-	if (isEmpty(openInputs) && isEmpty(inputResponses)) return null;
-	return JSON.stringify({ openInputs, inputResponses } satisfies TaskInputs);
 }
 
 export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
@@ -114,8 +71,8 @@ export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
 		inputsText,
 		result,
 	] = row;
-	const body = JSON.parse(bodyText) as TaskBody;
-	const inputs = inputsText === null ? NO_INPUTS : (JSON.parse(inputsText) as TaskInputs);
+	const body = decodeBody(bodyText);
+	const inputs = decodeInputs(inputsText);
 	return {
 		taskId: decodeText(taskId),
 		revision,
@@ -157,28 +114,7 @@ export function decodeRecord(row: TaskRow, policy: TaskPolicy): TaskRecord {
 	};
 }
 
-const NO_INPUTS: TaskInputs = { openInputs: Object.freeze({}), inputResponses: Object.freeze({}) };
-
 /** A JSON value out of its column. */
 export function decodeJson(text: string): JsonValue {
 	return JSON.parse(text) as JsonValue;
-}
-
-/**
- * A string for a TEXT column. SQLite's text is UTF-8, which has no lone surrogates, so that two different
- * strings would become one, and a NUL ends it for many tools. Such strings are written as JSON, and so is
- * one that looks like it.
- */
-export function encodeText(text: string): string {
-	return text.isWellFormed() && !text.includes('\0') && !text.startsWith('"') ? text : JSON.stringify(text);
-}
-
-/** What {@link encodeText} was given. */
-export function decodeText(text: string): string {
-	return text.startsWith('"') ? (JSON.parse(text) as string) : text;
-}
-
-function isEmpty(object: object): boolean {
-	for (const _ in object) return false;
-	return true;
 }

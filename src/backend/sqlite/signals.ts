@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
+import { decodeText } from '../columns.ts';
 import type { Signals, TaskChange } from '../signals.ts';
 import type { Database } from './database.ts';
-import { decodeText } from './row.ts';
 import { CHANGES_OF_OTHERS, DATA_VERSION, LAST_CHANGE } from './statements.ts';
 
 /** After how many looks without a change the interval is doubled. */

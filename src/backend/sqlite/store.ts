@@ -1,5 +1,6 @@
 import { isTerminal } from '../../protocol/status.ts';
 import type { TimeSource } from '../backend.ts';
+import { decodeText, encodeInputs, encodeText } from '../columns.ts';
 import type { TaskDetails, TaskRecord, TaskStep } from '../record.ts';
 import type {
 	CreateOutcome,
@@ -14,15 +15,7 @@ import type {
 import type { Database } from './database.ts';
 import { Policies } from './policies.ts';
 import { RecordCache } from './record-cache.ts';
-import {
-	plainColumns,
-	decodeJson,
-	decodeRecord,
-	decodeText,
-	encodeInputs,
-	encodeText,
-	type TaskRow,
-} from './row.ts';
+import { plainColumns, decodeJson, decodeRecord, type TaskRow } from './row.ts';
 import * as sql from './statements.ts';
 
 /** How many changes other processes may lag behind; a prune every few hundred keeps the log this long. */
