@@ -119,7 +119,8 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 		});
 }
 
-function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
+/** The failure of a call of which nobody can tell whether it was done. */
+export function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
 	return new TaskFailure(
 		WIRE_CODES.internalError,
 		`The outcome of ${tool} on the server "${upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
@@ -127,7 +128,7 @@ function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway 
 }
 
 /** What a call that went wrong ends with: the upstream's own error, or the truth about what is known. */
-function asFailure(call: UpstreamCall, error: unknown): unknown {
+export function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof TaskFailure) return error;
 	if (error instanceof ProtocolError) return new TaskFailure(error.code, error.message, error.data as JsonValue);
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
