@@ -2,6 +2,8 @@ import { systemClock } from '../client/clock.ts';
 import type { Log } from '../engine/options.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import type { FoldMapping } from './folding/fold-mapping.ts';
+import { type FoldedTool, foldTools, type HiddenFrom } from './folding/folded-tools.ts';
 import type { Upstream } from './upstream.ts';
 import { type ListName, NO_LISTS, readLists, type UpstreamLists } from './upstream-lists.ts';
 
@@ -19,6 +21,9 @@ export interface Offer {
 	readonly upstream: Upstream;
 	/** As the upstream wrote it. */
 	readonly entry: JsonObject;
+	/** The families that a tool begins. */
+	readonly mappings: readonly FoldMapping[];
+	readonly hiddenFrom: HiddenFrom;
 }
 
 /** What all upstreams offer together, under names that are unique. */
@@ -98,7 +103,8 @@ export class Catalogue {
 		if (found) return found;
 		const errors: unknown[] = [];
 		for (const upstream of this.#upstreams)
-			if (!this.#fresh.has(upstream)) await this.#read(upstream).catch((error: unknown) => errors.push(error));
+			if (!this.#fresh.has(upstream))
+				await this.#read(upstream).catch((error: unknown) => errors.push(error));
 		const offer = this.#merge(name).get(hostName);
 		if (!offer && errors.length > 0) throw new HoldfastError('UPSTREAM_UNAVAILABLE', messageOf(errors[0]));
 		return offer;
@@ -108,7 +114,10 @@ export class Catalogue {
 	async refresh(upstream: Upstream): Promise<void> {
 		if (this.#fresh.has(upstream)) return;
 		await this.#read(upstream).catch((error: unknown) =>
-			this.#log.warn({ upstream: upstream.options.name, error: messageOf(error) }, 'its lists cannot be read'),
+			this.#log.warn(
+				{ upstream: upstream.options.name, error: messageOf(error) },
+				'its lists cannot be read',
+			),
 		);
 	}
 
@@ -153,15 +162,29 @@ export class Catalogue {
 		if (made) return made;
 		const merged = new Map<string, Offer>();
 		for (const upstream of this.#upstreams)
-			for (const entry of (this.#known.get(upstream) ?? NO_LISTS)[name]) {
-				const own = String(entry[keyOf(name)] ?? '');
-				if (name === 'tools' && upstream.options.tools[own]?.visible === false) continue;
-				const hostName = isNamed(name) ? upstream.options.prefix + own : own;
+			for (const { tool, name: shown, entry, mappings, hiddenFrom } of this.#entries(upstream, name)) {
+				if (name === 'tools' && upstream.options.tools[tool]?.visible === false) continue;
+				const hostName = isNamed(name) ? upstream.options.prefix + shown : shown;
 				// The first in the order of the configuration wins.
-				if (!merged.has(hostName)) merged.set(hostName, { upstream, entry });
+				if (!merged.has(hostName)) merged.set(hostName, { upstream, entry, mappings, hiddenFrom });
 			}
 		this.#merged.set(name, merged);
 		return merged;
+	}
+
+	#entries(upstream: Upstream, name: ListName): readonly FoldedTool[] {
+		const entries = (this.#known.get(upstream) ?? NO_LISTS)[name];
+		if (name === 'tools')
+			return foldTools(entries, upstream.options.folds, ({ start }, reasons) =>
+				this.#log.warn(
+					{ upstream: upstream.options.name, tool: start.tool, reasons },
+					'a family is not folded',
+				),
+			);
+		return entries.map((entry) => {
+			const own = String(entry[keyOf(name)] ?? '');
+			return { tool: own, name: own, entry, mappings: [], hiddenFrom: 'nobody' };
+		});
 	}
 }
 

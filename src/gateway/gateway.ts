@@ -1,5 +1,5 @@
 import type { Backend } from '../backend/backend.ts';
-import { systemClock } from '../client/clock.ts';
+import { type Clock, systemClock } from '../client/clock.ts';
 import { type Log, SILENT } from '../engine/options.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { Catalogue, type CatalogueStore } from './catalogue.ts';
@@ -19,6 +19,8 @@ export interface GatewayOptions {
 	readonly budgets?: HostBudgets;
 	/** Default: nowhere. */
 	readonly log?: Log;
+	/** Sets the pace at which folded families are checked. Default: the machine's. */
+	readonly clock?: Clock;
 }
 
 /** Any host in front, any server behind: calls that take long become tasks, or are held, or handed over. */
@@ -41,6 +43,8 @@ export class Gateway {
 			name: 'holdfast-gateway',
 			version: '1',
 			nowMs: () => systemClock.nowMs(),
+			clock: options.clock ?? systemClock,
+			log,
 		};
 		this.server = createTaskServer({
 			backend: options.backend,

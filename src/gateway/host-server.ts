@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import type { Clock } from '../client/clock.ts';
+import type { Log } from '../engine/options.ts';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
@@ -9,6 +11,9 @@ import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
 import type { HostBudgets } from './host-budget.ts';
+import { callFolded } from './folding/folded-call.ts';
+import { startsWork } from './folding/fold-mapping.ts';
+import { CANCEL_GRACE_MS } from './folding/folded-work.ts';
 import { hostFacts } from './host-facts.ts';
 import type { ListName } from './upstream-lists.ts';
 import { callUpstream } from './upstream-call.ts';
@@ -20,6 +25,8 @@ export interface HostServerDeps {
 	readonly name: string;
 	readonly version: string;
 	readonly nowMs: () => number;
+	readonly clock: Clock;
+	readonly log: Log;
 }
 
 const ANY_PARAMS = { params: z.looseObject({}) };
@@ -47,7 +54,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 	const list = (method: string, name: ListName, more: (ctx: ServerContext) => readonly JsonObject[]): void =>
 		server.setRequestHandler(method, ANY_PARAMS, async (_params, ctx) => {
 			const offers = await catalogue.list(name);
-			const entries = [...offers].map(([hostName, { entry }]) =>
+			const hidden = declaresTasks(envelopeOf(ctx)) ? ['tasks', 'everyone'] : ['everyone'];
+			const shown = [...offers].filter(([, { hiddenFrom }]) => !hidden.includes(hiddenFrom));
+			const entries = shown.map(([hostName, { entry }]) =>
 				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName } : entry,
 			);
 			return { [name]: [...entries, ...more(ctx)] };
@@ -61,18 +70,19 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks): McpServer {
 		const { name, arguments: args = {} } = request.params;
 		const offer = await catalogue.find('tools', name);
 		if (offer)
-			return tasks.handler<JsonObject, { meta: JsonObject }>(toolOptions(offer, handOver), (given, task) =>
-				callUpstream(
-					{
-						upstream: offer.upstream,
-						tool: String(offer.entry['name']),
-						arguments: given,
-						meta: task.prepared.meta,
-						repeatable: isRepeatable(offer),
-					},
-					task,
-				),
-			)(args as JsonObject, ctx);
+			return tasks.handler<JsonObject, { meta: JsonObject }>(toolOptions(offer, handOver), (given, task) => {
+				const call = {
+					upstream: offer.upstream,
+					tool: String(offer.entry['name']),
+					arguments: given,
+					meta: task.prepared.meta,
+					repeatable: isRepeatable(offer),
+				};
+				const mapping = offer.mappings.find((family) => startsWork(family, given));
+				if (!mapping) return callUpstream(call, task);
+				const tools = catalogue.known(offer.upstream)?.tools ?? [];
+				return callFolded({ ...call, mapping, tools, log: deps.log, clock: deps.clock }, task);
+			})(args as JsonObject, ctx);
 		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
 		if (answer) return answer;
 		throw new ProtocolError(WIRE_CODES.invalidParams, `Unknown tool: ${name}`);
@@ -86,6 +96,8 @@ function toolOptions(offer: Offer, handOver: HandOver): TaskToolOptions<JsonObje
 	return {
 		handOver,
 		...(syncWindowMs !== undefined && { syncWindowMs }),
+		// The upstream is told, and looked at until it has stopped.
+		...(offer.mappings.length > 0 && { cancelGraceMs: CANCEL_GRACE_MS + 5_000 }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',
 		// A call in flight lives in this process only; what waits for an answer must not let go of it.
