@@ -2,8 +2,8 @@ import * as z from 'zod';
 import type { CallToolResult } from '../../client/sdk.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 
-/** A path such as `data.runs[0].id`. */
-const PATH = /^[^.[\]]+(\[\d+\])*(\.[^.[\]]+(\[\d+\])*)*$/;
+/** A path such as `data.runs[0].id`; one of JSONPath, which begins with `$`, would never find anything. */
+const PATH = /^(?!\$(?:[.[]|$))[^.[\]]+(\[\d+\])*(\.[^.[\]]+(\[\d+\])*)*$/;
 
 /**
  * Where in a reply a value is: at a `path` of its structured content or else of the JSON in its texts; where the first
