@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_DB, type Ending, markTaskIds, wholeNumber, withVerbose } from './arguments.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
 import type { ServeOptions } from './serve.ts';
 import { addTasksCommand } from './tasks.ts';
@@ -57,6 +58,7 @@ function createProgram(end: Ending): Command {
 	addServeCommand(program, end);
 	addTasksCommand(program, end);
 	addDemoCommand(program, end);
+	addDoctorCommand(program, end);
 	return program;
 }
 

@@ -1,0 +1,44 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Ending, wholeNumber, withVerbose } from './arguments.ts';
+import type { DoctorOptions } from './doctor.ts';
+
+const HELP = `
+Examples:
+  holdfast doctor https://example.com/mcp --header "authorization: Bearer …"
+  holdfast doctor -- npx -y some-mcp-server --its-own-options
+
+No tool is called. The proposals for folding are made from names: read docs/folding.md before you use one.`;
+
+/** Adds `holdfast doctor`. */
+export function addDoctorCommand(program: Command, end: Ending): void {
+	withVerbose(program.command('doctor'))
+		.summary('look at a server before it is put behind the gateway')
+		.description(
+			'Connects to a server once and says what it supports, and which of its tools belong together.',
+		)
+		.argument('<server...>', 'URL of the server; or after -- the command that starts it')
+		.option('--header <name: value>', 'send this with each HTTP request; may be given several times', header)
+		.addOption(new Option('--transport <kind>', 'of a URL').choices(['http', 'sse']).default('http'))
+		.option(
+			'--limit-ms <number>',
+			'how long the server may take to answer',
+			wholeNumber(100, 600_000),
+			30_000,
+		)
+		.option('--json', 'print JSON')
+		.addHelpText('after', HELP)
+		.action(async (server: readonly string[], options: DoctorOptions) => {
+			const { doctor } = await import('./doctor.ts');
+			end(await doctor(server, options));
+		});
+}
+
+function header(
+	given: string,
+	before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+	const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(given) ?? [];
+	if (name === undefined || value === undefined)
+		throw new InvalidArgumentError('It must be like "name: value".');
+	return { ...before, [name.toLowerCase()]: value };
+}

@@ -1,0 +1,104 @@
+import { inspectServer } from '../gateway/doctor/inspection.ts';
+import { reportOf, type ServerReport, type ToolReport } from '../gateway/doctor/report.ts';
+import { proposalText } from '../gateway/folding/propose.ts';
+import type { UpstreamTarget } from '../gateway/upstream-options.ts';
+import { isHoldfastError } from '../errors.ts';
+import { EXIT_CODES, Failure, UsageError } from './failure.ts';
+import { type Paint, paintFor, plain, safeJson, table, widthOf } from './terminal.ts';
+
+/** Options of `holdfast doctor`. */
+export interface DoctorOptions {
+	readonly json?: boolean;
+	/** Sent with every request to a server over HTTP. */
+	readonly header?: Readonly<Record<string, string>>;
+	readonly transport: 'http' | 'sse';
+	/** How long the server may take to answer, in milliseconds. */
+	readonly limitMs: number;
+}
+
+/** Connects to a server once and says what it supports, and which of its tools belong together. */
+export async function doctor(server: readonly string[], options: DoctorOptions): Promise<number> {
+	const report = reportOf(
+		await inspectServer(targetOf(server, options), options.limitMs).catch((error: unknown) => {
+			throw isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')
+				? new Failure(error.message, { cause: error })
+				: error;
+		}),
+	);
+	const { stdout } = process;
+	stdout.write(
+		options.json === true
+			? `${safeJson(asJson(report))}\n`
+			: asText(report, paintFor(stdout), widthOf(stdout)),
+	);
+	return EXIT_CODES.ok;
+}
+
+function targetOf([first = '', ...rest]: readonly string[], options: DoctorOptions): UpstreamTarget {
+	if (!/^https?:\/\//i.test(first)) {
+		const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== undefined));
+		return { kind: 'command', command: first, args: rest, env: env as Record<string, string> };
+	}
+	if (rest.length > 0) throw new UsageError('Give either a URL or a command, not both.');
+	if (!URL.canParse(first))
+		throw new UsageError(`${first} is no URL. It must be like http://127.0.0.1:3000/mcp.`);
+	return { kind: options.transport, url: first, headers: options.header ?? {} };
+}
+
+function asJson(report: ServerReport): unknown {
+	const { proposals, ...rest } = report;
+	return { ...rest, proposals, foldYaml: proposals.length === 0 ? null : proposalText(proposals) };
+}
+
+function asText(report: ServerReport, paint: Paint, width: number): string {
+	const { name, version, protocolVersion, handshakeMs, start, capabilities, counts, tools, proposals } =
+		report;
+	const rows = [
+		['Server', `${name} ${version}`],
+		['Revision', protocolVersion],
+		['Tasks', TASK_WORDS[report.tasks]],
+		['Capabilities', capabilities.join(', ') || 'none'],
+		['Offers', `${counts.tools} tools, ${counts.prompts} prompts, ${counts.resources} resources`],
+		['Handshake', `${handshakeMs} ms`],
+	];
+	const verdicts = start.map(
+		({ limitMs, beyond, isMet }) =>
+			`  ${isMet ? paint('green', 'within') : paint('red', 'beyond')} ${limitMs / 1_000} s${isMet ? '' : `: ${beyond}`}`,
+	);
+	return [
+		table(rows, width).trimEnd(),
+		...verdicts,
+		...(tools.length === 0 ? [] : ['', paint('bold', 'Tools'), table(tools.map(rowOf), width).trimEnd()]),
+		'',
+		...(proposals.length === 0
+			? ['No tools look like a family of start, check and cancel.']
+			: [
+					paint('bold', 'Tools that look like one long call'),
+					'Nothing is folded by itself. Check this against what the tools answer, then put it under the upstream:',
+					'',
+					plain(proposalText(proposals), '\n').trimEnd(),
+				]),
+		'',
+	].join('\n');
+}
+
+const TASK_WORDS: Readonly<Record<ServerReport['tasks'], string>> = {
+	extension: 'the Tasks extension of 2026-07-28',
+	'2025-11-25': 'those of 2025-11-25, which were experimental',
+	none: 'none: long calls are adopted by the gateway',
+};
+
+const HINTS: readonly (readonly [hint: string, word: string])[] = [
+	['readOnlyHint', 'read-only'],
+	['idempotentHint', 'idempotent'],
+	['destructiveHint', 'destructive'],
+];
+
+function rowOf({ name, hints, mayTakeLong }: ToolReport): readonly string[] {
+	const words = HINTS.filter(([hint]) => hints[hint] === true).map(([, word]) => word);
+	return [
+		`  ${name}`,
+		words.join(', ') || 'no hints',
+		mayTakeLong.length === 0 ? '' : `may take long: ${mayTakeLong.join('; ')}`,
+	];
+}
