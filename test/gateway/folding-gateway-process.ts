@@ -1,14 +1,14 @@
-/** A gateway that is killed: `folding-gateway-process.ts <url of the server> <store>`. Says its own URL on stdout. */
+/**
+ * A gateway that is killed: `folding-gateway-process.ts <store> <speed> <servers behind it, as JSON>`. Says its own URL
+ * on stdout.
+ */
 import { sqlite } from '../../src/backend/sqlite/index.ts';
-import { systemClock } from '../../src/client/clock.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { listen } from '../../src/server/index.ts';
-import { gatewayOptions, REPORTS } from './folding-gateway.ts';
+import { type Behind, gatewayOptions } from './folding-gateway.ts';
 
-const [url = '', file = ''] = process.argv.slice(2);
-const gateway = new Gateway({
-	...gatewayOptions(url, REPORTS, { backend: sqlite(file) }),
-	clock: systemClock,
-});
-const { url: own } = await listen(gateway.server, { port: 0 });
-process.stdout.write(`${own}\n`);
+const [file = '', speed = '1', behind = '[]'] = process.argv.slice(2);
+const options = { backend: sqlite(file), speed: Number(speed) };
+const gateway = new Gateway(gatewayOptions(JSON.parse(behind) as readonly Behind[], options));
+const { url } = await listen(gateway.server, { port: 0 });
+process.stdout.write(`${url}\n`);

@@ -3,7 +3,7 @@ import type { Backend } from '../../src/backend/backend.ts';
 import { memory } from '../../src/backend/memory/index.ts';
 import type { Clock } from '../../src/client/clock.ts';
 import type { Log } from '../../src/engine/options.ts';
-import type { FoldMapping, FoldMappingInput } from '../../src/gateway/folding/fold-mapping.ts';
+import type { FoldMappingInput } from '../../src/gateway/folding/fold-mapping.ts';
 import { foldSchema } from '../../src/gateway/folding/presets.ts';
 import type { GatewayOptions } from '../../src/gateway/gateway.ts';
 import type { UpstreamOptions } from '../../src/gateway/upstream-options.ts';
@@ -30,37 +30,41 @@ export function fastClock(speed: number): Clock {
 	};
 }
 
-/** What a configuration says under `fold`, checked as it is there. */
-export function folds(value: unknown): readonly FoldMapping[] {
-	return foldSchema.parse(value);
-}
-
-/** How a gateway of a test differs from the usual one. */
-export interface RigOptions {
-	readonly target?: UpstreamOptions['target'];
-	readonly speed?: number;
-	readonly log?: Log;
-	readonly backend?: Backend;
+/** One server behind a gateway. */
+export interface Behind {
+	readonly name: string;
+	readonly target: UpstreamOptions['target'];
+	/** What a configuration says under `fold`. */
+	readonly fold: unknown;
+	/** Goes before the names of its tools. */
+	readonly prefix?: string;
 	readonly tools?: UpstreamOptions['tools'];
 }
 
-/** Options of a gateway with one server behind it. */
-export function gatewayOptions(url: string, fold: unknown, options: RigOptions): GatewayOptions {
+/** A server over HTTP. */
+export function overHttp(url: string): UpstreamOptions['target'] {
+	return { kind: 'http', url, headers: {} };
+}
+
+/** How a gateway of a test differs from the usual one. */
+export interface GatewayRigOptions {
+	/** How much faster the time between two checks passes. */
+	readonly speed?: number;
+	readonly log?: Log;
+	readonly backend?: Backend;
+}
+
+/** Options of a gateway with these servers behind it. */
+export function gatewayOptions(behind: readonly Behind[], options: GatewayRigOptions): GatewayOptions {
 	return {
 		backend: options.backend ?? memory(),
 		catalogue: { read: async () => undefined, write: async () => {} },
 		clock: fastClock(options.speed ?? 1),
 		...(options.log && { log: options.log }),
-		upstreams: [
-			{
-				name: 'stand-in',
-				target: options.target ?? { kind: 'http', url, headers: {} },
-				prefix: '',
-				maxConcurrentCalls: 64,
-				startTimeoutMs: 10_000,
-				tools: options.tools ?? {},
-				folds: folds(fold),
-			},
-		],
+		upstreams: behind.map(({ name, target, fold, prefix = '', tools = {} }) => ({
+			...{ name, target, prefix, tools },
+			...{ maxConcurrentCalls: 64, startTimeoutMs: 10_000 },
+			folds: foldSchema.parse(fold),
+		})),
 	};
 }

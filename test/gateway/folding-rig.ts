@@ -9,7 +9,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { listen } from '../../src/server/index.ts';
 import { httpWire, type Wire } from '../support/wire.ts';
-import { gatewayOptions, type RigOptions } from './folding-gateway.ts';
+import { type Behind, gatewayOptions, type GatewayRigOptions, overHttp } from './folding-gateway.ts';
 import { standInServer, type StandInTools } from './folding-stand-in.ts';
 
 const ends: (() => unknown)[] = [];
@@ -72,9 +72,17 @@ export class Lines implements Log {
 	}
 }
 
+/** How a gateway on one stand-in differs from the usual one. */
+export interface RigOptions extends GatewayRigOptions {
+	/** Default: the stand-in's URL. */
+	readonly target?: Behind['target'];
+	readonly tools?: Behind['tools'];
+}
+
 /** A gateway on a stand-in, and a host in front of it. */
 export async function openGateway(url: string, fold: unknown, options: RigOptions = {}): Promise<Wire> {
-	const gateway = new Gateway(gatewayOptions(url, fold, options));
+	const { target = overHttp(url), tools = {}, ...rest } = options;
+	const gateway = new Gateway(gatewayOptions([{ name: 'stand-in', target, fold, tools }], rest));
 	const listening = await listen(gateway.server, { port: 0 });
 	const wire = httpWire(listening.url);
 	atEnd(async () => {

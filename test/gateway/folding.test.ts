@@ -5,8 +5,8 @@ import { memory } from '../../src/backend/memory/index.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { begin, call, getTask, inStatus } from '../support/steps.ts';
 import { eventually, type Wire } from '../support/wire.ts';
-import { REPORTS, type RigOptions } from './folding-gateway.ts';
-import { Lines, openGateway, serveStandIn, type StandIn } from './folding-rig.ts';
+import { REPORTS } from './folding-gateway.ts';
+import { Lines, openGateway, type RigOptions, serveStandIn, type StandIn } from './folding-rig.ts';
 import {
 	jsonText,
 	oneByOne,
