@@ -182,8 +182,9 @@ export class Catalogue {
 				),
 			);
 		return entries.map((entry) => {
-			const own = String(entry[keyOf(name)] ?? '');
-			return { tool: own, name: own, entry, mappings: [], hiddenFrom: 'nobody' };
+			const own = entry[keyOf(name)];
+			const known = typeof own === 'string' ? own : '';
+			return { tool: known, name: known, entry, mappings: [], hiddenFrom: 'nobody' };
 		});
 	}
 }

@@ -191,7 +191,7 @@ describe('what is proposed', () => {
 			...tool('start_scan', ['path']),
 			outputSchema: { properties: { scanId: {}, title: {} } },
 		};
-		const [only] = proposeFolds([start as unknown as JsonObject, tool('get_scan_status', ['scan_id'])]);
+		const [only] = proposeFolds([start, tool('get_scan_status', ['scan_id'])]);
 		expect(only?.fold).toMatchObject({ ids: { scan_id: 'scanId' } });
 	});
 });

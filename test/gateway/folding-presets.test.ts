@@ -9,9 +9,13 @@ import { FAMILIES } from './folding-stand-ins.ts';
 
 const NAMES = Object.keys(FOLD_PRESETS) as FoldPresetName[];
 
+function toolsOf(result: JsonObject | undefined): readonly { readonly name: string }[] {
+	return (result?.['tools'] ?? []) as never;
+}
+
 async function toolNames(wire: Wire, declare: boolean): Promise<readonly string[]> {
 	const { result } = await wire.request('tools/list', {}, { declare });
-	return (result?.['tools'] as readonly JsonObject[]).map(({ name }) => String(name));
+	return toolsOf(result).map(({ name }) => name);
 }
 
 describe.each(NAMES)('the preset %s', (name) => {

@@ -58,7 +58,7 @@ export function jsonText(value: JsonValue): CallToolResult {
 
 /** A result with structured content. */
 export function structured(value: JsonObject): CallToolResult {
-	return { ...jsonText(value), structuredContent: value as Record<string, unknown> };
+	return { ...jsonText(value), structuredContent: value };
 }
 
 /** A result that is an error. */

@@ -26,7 +26,7 @@ const UUID = '6f1c2b7e-0f3f-4a57-9d7d-3b1f5f8a0c11';
 /** Answers only for its own handle, so that no other value gets through. */
 function only(name: string, wanted: JsonObject[string], answer: () => ReturnType<typeof texts>) {
 	return (args: JsonObject) =>
-		args[name] === wanted ? answer() : problem(`${name} ${String(args[name])} not found`);
+		args[name] === wanted ? answer() : problem(`${name} ${JSON.stringify(args[name])} not found`);
 }
 
 function firecrawl(
@@ -107,7 +107,7 @@ function hfJobs(): StandInTools {
 				if (operation === 'run')
 					return texts(`Job started: ${id}\n\nLog collection stopped after 10s. Job may still be running.`);
 				if (operation === 'ps') return texts('no jobs');
-				if (jobId !== id) return problem(`job ${String(jobId)} not found`);
+				if (jobId !== id) return problem(`job ${JSON.stringify(jobId)} not found`);
 				// The inspection itself went well at once, whatever the job does.
 				const job = { id, status: { stage: operation === 'inspect' ? stage() : '' } };
 				const inspections = [{ job_id: id, status: 'success', job }];
@@ -115,7 +115,7 @@ function hfJobs(): StandInTools {
 					return structured({ status: 'success', outcome: { kind: 'inspections', inspections } });
 				return operation === 'logs'
 					? texts('**Logs**\nepoch 3: loss 0.1')
-					: problem(`operation ${String(operation)}`);
+					: problem(`operation ${JSON.stringify(operation)}`);
 			},
 		},
 	};

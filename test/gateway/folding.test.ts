@@ -87,7 +87,7 @@ describe('the end of folded work', () => {
 
 	test('is what another tool says about a failure', async () => {
 		const tools = reports(() => jsonText({ status: 20 }), {
-			get_error: { properties: JOB, call: ({ job }) => texts(`${String(job)}: out of memory`) },
+			get_error: { properties: JOB, call: ({ job }) => texts(`${JSON.stringify(job)}: out of memory`) },
 		});
 		const { wire } = await open(tools, {
 			...REPORTS,
@@ -95,7 +95,7 @@ describe('the end of folded work', () => {
 			failedResult: { tool: 'get_error', arguments: { job: '{job}' } },
 		});
 		expect(await resultOf(wire, 'start_report')).toMatchObject({
-			content: [{ text: 'r-1: out of memory' }],
+			content: [{ text: '"r-1": out of memory' }],
 			isError: true,
 		});
 	});
@@ -404,8 +404,8 @@ describe('what hosts see of a family', () => {
 	});
 
 	test('is as it was when the mapping does not fit the server, and the log says why', async () => {
-		const { get_report: _gone, ...rest } = reports(() => texts(''));
-		const { wire, log } = await open(rest);
+		const { start_report, cancel_report } = reports(() => texts(''));
+		const { wire, log } = await open({ start_report, cancel_report } as StandInTools);
 		expect((await listed(wire)).map(({ name }) => name)).toEqual(['start_report', 'cancel_report']);
 		expect((await resultOf(wire, 'start_report')).content[0]?.text).toContain('r-1');
 		expect(log.lines.join('\n')).toContain('there is no tool \\"get_report\\"');

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import { TASKS_EXTENSION } from '../../protocol/names.ts';
 import { type FoldProposal, proposeFolds } from '../folding/propose.ts';
-import { propertiesOf } from '../folding/tool-schema.ts';
+import { descriptionOf, nameOf, propertiesOf } from '../folding/tool-schema.ts';
 import { hintsOf, type Inspection } from './inspection.ts';
 
 /** How a server takes part in long calls by itself. */
@@ -55,7 +55,7 @@ export function reportOf(inspection: Inspection): ServerReport {
 		capabilities: Object.keys(capabilities),
 		counts: { tools: tools.length, prompts: prompts.length, resources: resources.length },
 		tools: tools.map((tool) => ({
-			name: String(tool['name'] ?? ''),
+			name: nameOf(tool),
 			hints: hintsOf(tool),
 			mayTakeLong: reasonsToTakeLong(tool),
 		})),
@@ -78,7 +78,7 @@ const SIGNS: readonly (readonly [sign: RegExp, reason: string])[] = [
 ];
 
 function reasonsToTakeLong(tool: JsonObject): readonly string[] {
-	const description = String(tool['description'] ?? '');
+	const description = descriptionOf(tool);
 	const found = SIGNS.filter(([sign]) => sign.test(description)).map(([, reason]) => reason);
 	const waits = Object.keys(propertiesOf(tool) ?? {}).filter((name) =>
 		/time_?out|wait|poll_?interval/i.test(name),

@@ -164,7 +164,7 @@ export function startsWork({ start }: FoldMapping, given: JsonObject): boolean {
 	const sent = { ...given, ...start.arguments };
 	return Object.entries(start.when).every(([name, wanted]) => {
 		const value = sent[name] ?? null;
-		const values: readonly JsonValue[] = Array.isArray(wanted) ? (wanted as readonly JsonValue[]) : [wanted];
+		const values: readonly JsonValue[] = Array.isArray(wanted) ? wanted : [wanted];
 		return values.some((candidate) => JSON.stringify(candidate) === JSON.stringify(value));
 	});
 }

@@ -89,7 +89,8 @@ function hiddenFrom(tool: string, mappings: readonly FoldMapping[]): HiddenFrom 
 
 /** The start tool as hosts see it: without what only its family needs, and without the shape of its own reply. */
 function foldedEntry(entry: JsonObject, mappings: readonly FoldMapping[]): JsonObject {
-	const { outputSchema: _own, description, inputSchema, ...rest } = entry;
+	const { description, inputSchema, ...others } = entry;
+	const rest = Object.fromEntries(Object.entries(others).filter(([key]) => key !== 'outputSchema'));
 	const words = mappings.map((mapping) => mapping.description).find((text) => text !== undefined);
 	const gone = mappings.flatMap(({ start }) => [...start.hide, ...Object.keys(start.arguments)]);
 	return {

@@ -3,13 +3,14 @@ import { problemOf } from '../../client/problem.ts';
 import type { CallToolResult } from '../../client/sdk.ts';
 import { durationText } from '../../engine/progress.ts';
 import { messageOf } from '../../errors.ts';
-import type { JsonObject, JsonValue } from '../../protocol/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 import { outcomeUnknown } from '../upstream-call.ts';
 import type { Family } from './family.ts';
 import type { FoldMapping, ResultPlace } from './fold-mapping.ts';
 import { type FoldState, isEnd } from './fold-state.ts';
 import { type FoldStatus, noteOf, readStatus } from './fold-status.ts';
 import { Reply } from './place.ts';
+import { textOf } from './template.ts';
 
 /** Pauses after a check that failed, in milliseconds. */
 const FIRST_BACKOFF_MS = 1_000;
@@ -88,7 +89,7 @@ export class FoldedWork {
 		const place = isGood ? mapping.result : mapping.failedResult;
 		const found = await this.#resultAt(place, new Reply(result, startArguments));
 		if (isGood) return found;
-		const words = state === 'cancelled' ? `It was cancelled on the server (${String(word)}).` : undefined;
+		const words = state === 'cancelled' ? `It was cancelled on the server (${textOf(word)}).` : undefined;
 		const content = [
 			...(words === undefined ? [] : [{ type: 'text' as const, text: words }]),
 			...found.content,
@@ -246,10 +247,8 @@ function partsOf({ ids }: ResultPlace, reply: Reply): JsonObject {
 
 /** A result that is one value out of a reply. */
 function resultOf(value: JsonValue): CallToolResult {
-	const text = typeof value === 'string' ? value : JSON.stringify(value);
-	const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
 	return {
-		content: [{ type: 'text', text }],
-		...(isObject && { structuredContent: value as Record<string, unknown> }),
+		content: [{ type: 'text', text: textOf(value) }],
+		...(isJsonObject(value) && { structuredContent: { ...value } }),
 	};
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { CallToolResult } from '../../client/sdk.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
+import { textOf } from './template.ts';
 
 /** A path such as `data.runs[0].id`; one of JSONPath, which begins with `$`, would never find anything. */
 const PATH = /^(?!\$(?:[.[]|$))[^.[\]]+(\[\d+\])*(\.[^.[\]]+(\[\d+\])*)*$/;
@@ -106,7 +107,7 @@ function valueAt(document: JsonValue, path: string): JsonValue | undefined {
 }
 
 function converted(value: JsonValue, type: 'string' | 'number'): JsonValue | undefined {
-	if (type === 'string') return typeof value === 'object' ? JSON.stringify(value) : String(value);
+	if (type === 'string') return textOf(value);
 	const number = Number(value);
 	return Number.isFinite(number) ? number : undefined;
 }

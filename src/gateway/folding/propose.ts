@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 import type { FoldMappingInput } from './fold-mapping.ts';
 import { misfits } from './folded-tools.ts';
 import { FOLD_PRESETS, type FoldPresetName } from './presets.ts';
-import { propertiesOf } from './tool-schema.ts';
+import { descriptionOf, nameOf, propertiesOf } from './tool-schema.ts';
 
 /** A family that a server seems to have. Names are no proof, so a person reads it before it is used. */
 export interface FoldProposal {
@@ -67,7 +67,7 @@ function familyOf(start: JsonObject, tools: readonly JsonObject[]): FoldProposal
 	const [cancel] = ranked(start, cancels);
 	const place = placeOf(start, argument);
 	const status = statusPath(check);
-	const pollMs = pollMsIn(`${textOf(check)} ${textOf(start)}`);
+	const pollMs = pollMsIn(`${descriptionOf(check)} ${descriptionOf(start)}`);
 	const template = { [argument]: `{${argument}}` };
 	const isReadOnly = isJsonObject(check['annotations']) && check['annotations']['readOnlyHint'] === true;
 	return {
@@ -111,7 +111,8 @@ function ranked(start: JsonObject, tools: readonly JsonObject[]): readonly JsonO
 	const score = (tool: JsonObject): number => {
 		const parts = subjectOf(nameOf(tool));
 		const shared = parts.filter((part) => about.includes(part)).length;
-		const isNamed = textOf(start).includes(nameOf(tool)) || textOf(tool).includes(nameOf(start));
+		const isNamed =
+			descriptionOf(start).includes(nameOf(tool)) || descriptionOf(tool).includes(nameOf(start));
 		// Words that the other does not have are against it.
 		return shared * 2 - (parts.length - shared) * 0.5 + (isNamed ? 3 : 0) + (about.length === 0 ? 0.5 : 0);
 	};
@@ -176,14 +177,6 @@ function partsOf(name: string): readonly string[] {
 		.toLowerCase()
 		.split(/[^a-z0-9]+/)
 		.filter((part) => part !== '');
-}
-
-function nameOf(tool: JsonObject): string {
-	return String(tool['name'] ?? '');
-}
-
-function textOf(tool: JsonObject): string {
-	return String(tool['description'] ?? '');
 }
 
 function plain(name: string): string {

@@ -22,8 +22,13 @@ function fillValue(template: JsonValue, values: JsonObject): JsonValue {
 	if (typeof template === 'string') {
 		const [whole, name = ''] = /^\{([\w-]+)\}$/.exec(template) ?? [];
 		if (whole !== undefined) return values[name] ?? null;
-		return template.replace(NAME, (_all, part: string) => String(values[part]));
+		return template.replace(NAME, (_all, part: string) => textOf(values[part] ?? ''));
 	}
 	if (Array.isArray(template)) return template.map((entry: JsonValue) => fillValue(entry, values));
 	return isJsonObject(template) ? fill(template, values) : template;
+}
+
+/** A value as it stands in a text. */
+export function textOf(value: JsonValue): string {
+	return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,5 +1,15 @@
 import { isJsonObject, type JsonObject } from '../../protocol/json.ts';
 
+/** A tool's name; empty when it has none. */
+export function nameOf({ name }: JsonObject): string {
+	return typeof name === 'string' ? name : '';
+}
+
+/** What a tool says about itself; empty when it says nothing. */
+export function descriptionOf({ description }: JsonObject): string {
+	return typeof description === 'string' ? description : '';
+}
+
 /** The schemas of a tool's arguments by name; undefined when it names none. */
 export function propertiesOf(tool: JsonObject | undefined): JsonObject | undefined {
 	const schema = tool?.['inputSchema'];
