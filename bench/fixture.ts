@@ -92,6 +92,7 @@ export async function startEngine(
 		execute,
 		concurrency,
 		owner: 'bench:1',
+		isOwnerGone: () => false,
 	});
 	await backend.open();
 	engine.start();
@@ -112,6 +113,7 @@ export function callOf(tool: string, number: number): TaskCall {
 		idempotencyKey: null,
 		trace: {},
 		keepFirst: true,
+		joinsRunning: false,
 	};
 }
 

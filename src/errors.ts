@@ -23,9 +23,12 @@ export const ERROR_CODES = {
 	TASK_CANCELLED: 'the task was cancelled, by this client or by another',
 	TASK_EXPIRED: "the server did not answer until the task's lifetime was over; the outcome is unknown",
 	INVALID_RESPONSE: 'the server answered something that the Tasks extension does not allow',
+	OUTCOME_UNKNOWN: 'the connection broke during a call that was no task; it may have run, so check first',
 	DETACHED: 'this execution stopped watching; the task lives on and can be resumed by its reference',
 	INVALID_REFERENCE: 'the text is not a task reference of holdfast, or one of another server',
 	UPSTREAM_UNAVAILABLE: 'a server behind the gateway cannot be started or reached',
+	INVALID_CONFIG:
+		'the configuration of the gateway is wrong; the message has the line and the reason of each fault',
 	JOURNAL_NEWER: 'the journal was written by a newer version of holdfast',
 	JOURNAL_UNUSABLE: 'the journal cannot be opened or is not a holdfast journal',
 } as const;

@@ -22,6 +22,7 @@ const EXPORTS = {
 	'.': entry('index'),
 	'./server': entry('server/index'),
 	'./client': entry('client/index'),
+	'./gateway': entry('gateway/index'),
 	'./sqlite': entry('backend/sqlite/index'),
 	'./memory': entry('backend/memory/index'),
 	'./testing': entry('testing/index'),

@@ -1,6 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Ending, wholeNumber, withVerbose } from './arguments.ts';
+import { header, readTarget } from './client-commands.ts';
 import type { DoctorOptions } from './doctor.ts';
+import { UsageError } from './failure.ts';
 
 const HELP = `
 Examples:
@@ -10,13 +12,17 @@ Examples:
 No tool is called. The proposals for folding are made from names: read docs/folding.md before you use one.`;
 
 /** Adds `holdfast doctor`. */
-export function addDoctorCommand(program: Command, end: Ending): void {
+export function addDoctorCommand(
+	program: Command,
+	end: Ending,
+	serverCommand: readonly string[] | undefined,
+): void {
 	withVerbose(program.command('doctor'))
 		.summary('look at a server before it is put behind the gateway')
 		.description(
 			'Connects to a server once and says what it supports, and which of its tools belong together.',
 		)
-		.argument('<server...>', 'URL of the server; or after -- the command that starts it')
+		.argument('[url]', 'URL of the server; or give its command after --')
 		.option('--header <name: value>', 'send this with each HTTP request; may be given several times', header)
 		.addOption(new Option('--transport <kind>', 'of a URL').choices(['http', 'sse']).default('http'))
 		.option(
@@ -27,18 +33,11 @@ export function addDoctorCommand(program: Command, end: Ending): void {
 		)
 		.option('--json', 'print JSON')
 		.addHelpText('after', HELP)
-		.action(async (server: readonly string[], options: DoctorOptions) => {
+		.action(async (url: string | undefined, options: DoctorOptions) => {
+			const target = readTarget(url, serverCommand);
+			if (!target)
+				throw new UsageError('Which server? Say holdfast doctor URL, or holdfast doctor -- COMMAND.');
 			const { doctor } = await import('./doctor.ts');
-			end(await doctor(server, options));
+			end(await doctor(target, options));
 		});
-}
-
-function header(
-	given: string,
-	before: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> {
-	const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(given) ?? [];
-	if (name === undefined || value === undefined)
-		throw new InvalidArgumentError('It must be like "name: value".');
-	return { ...before, [name.toLowerCase()]: value };
 }

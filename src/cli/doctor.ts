@@ -3,7 +3,8 @@ import { reportOf, type ServerReport, type ToolReport } from '../gateway/doctor/
 import { proposalText } from '../gateway/folding/propose.ts';
 import type { UpstreamTarget } from '../gateway/upstream-options.ts';
 import { isHoldfastError } from '../errors.ts';
-import { EXIT_CODES, Failure, UsageError } from './failure.ts';
+import { EXIT_CODES, Failure } from './failure.ts';
+import type { ServerTarget } from './server-target.ts';
 import { type Paint, paintFor, plain, safeJson, table, widthOf } from './terminal.ts';
 
 /** Options of `holdfast doctor`. */
@@ -17,9 +18,9 @@ export interface DoctorOptions {
 }
 
 /** Connects to a server once and says what it supports, and which of its tools belong together. */
-export async function doctor(server: readonly string[], options: DoctorOptions): Promise<number> {
+export async function doctor(server: ServerTarget, options: DoctorOptions): Promise<number> {
 	const report = reportOf(
-		await inspectServer(targetOf(server, options), options.limitMs).catch((error: unknown) => {
+		await inspectServer(upstreamTarget(server, options), options.limitMs).catch((error: unknown) => {
 			throw isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')
 				? new Failure(error.message, { cause: error })
 				: error;
@@ -34,15 +35,13 @@ export async function doctor(server: readonly string[], options: DoctorOptions):
 	return EXIT_CODES.ok;
 }
 
-function targetOf([first = '', ...rest]: readonly string[], options: DoctorOptions): UpstreamTarget {
-	if (!/^https?:\/\//i.test(first)) {
-		const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== undefined));
-		return { kind: 'command', command: first, args: rest, env: env as Record<string, string> };
-	}
-	if (rest.length > 0) throw new UsageError('Give either a URL or a command, not both.');
-	if (!URL.canParse(first))
-		throw new UsageError(`${first} is no URL. It must be like http://127.0.0.1:3000/mcp.`);
-	return { kind: options.transport, url: first, headers: options.header ?? {} };
+function upstreamTarget(target: ServerTarget, { transport, header }: DoctorOptions): UpstreamTarget {
+	if (target.kind === 'http') return { kind: transport, url: target.url, headers: header ?? {} };
+	const [command = '', ...args] = target.command;
+	const env = Object.entries(process.env).filter(
+		(entry): entry is [string, string] => entry[1] !== undefined,
+	);
+	return { kind: 'command', command, args, env: Object.fromEntries(env), cwd: target.cwd };
 }
 
 function asJson(report: ServerReport): unknown {

@@ -3,8 +3,19 @@ import { fileURLToPath } from 'node:url';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { plain } from './terminal.ts';
 
-/** What the process exits with. */
-export const EXIT_CODES = { ok: 0, failed: 1, usage: 2 } as const;
+/** What the process exits with; what is above `usage` tells how a tool call ended. */
+export const EXIT_CODES = {
+	ok: 0,
+	failed: 1,
+	usage: 2,
+	toolError: 3,
+	callFailed: 4,
+	cancelled: 5,
+	detached: 6,
+	unreachable: 7,
+	lost: 8,
+	unanswered: 9,
+} as const;
 
 /** An error that the person at the terminal can do something about: what was wrong, and what would be right. */
 export class Failure extends Error {

@@ -1,17 +1,25 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_DB, type Ending, markTaskIds, wholeNumber, withVerbose } from './arguments.ts';
+import { addClientCommands, CALL_EXIT_HELP } from './client-commands.ts';
+import { addGatewayCommands } from './gateway-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
 import type { ServeOptions } from './serve.ts';
 import { addTasksCommand } from './tasks.ts';
 import { plain } from './terminal.ts';
+import { version } from './version.ts';
 
 const EXIT_HELP = `
 Exit codes:
   0  it worked
   1  it failed; stderr says what was wrong
   2  the command was called in a wrong way`;
+
+/** Commands that watch calls, with more to say by their exit codes. */
+const WATCHING = ['call', 'resume'];
+
+/** Commands after which the command of a server may stand, behind `--`. */
+const BEFORE_A_COMMAND = [...WATCHING, 'proxy', 'doctor'];
 
 const SERVE_HELP = `
 The module exports a function \`server\` (or a default one) that builds the server:
@@ -28,37 +36,54 @@ A second signal ends it at once.`;
 export async function main(argv: readonly string[]): Promise<number> {
 	let exitCode: number = EXIT_CODES.ok;
 	// `| head` closes the pipe early, which is no fault; a server has its own ways with a client that has gone.
-	if (argv[0] !== 'serve') process.stdout.on('error', () => process.exit(EXIT_CODES.failed));
+	if (!['serve', 'proxy'].includes(argv[0] ?? ''))
+		process.stdout.on('error', () => process.exit(EXIT_CODES.failed));
+	const { own, serverCommand } = splitCommand(argv);
 	const program = createProgram((code) => {
 		exitCode = code;
-	});
+	}, serverCommand);
 	try {
-		await program.parseAsync(markTaskIds(argv), { from: 'user' });
+		await program.parseAsync(markTaskIds(own), { from: 'user' });
 		return exitCode;
 	} catch (error) {
 		// commander has said what is wrong by now.
 		if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
-		process.stderr.write(describeFailure(error, argv.includes('--verbose')));
+		process.stderr.write(describeFailure(error, own.includes('--verbose')));
 		return exitCodeOf(error);
 	}
 }
 
-function createProgram(end: Ending): Command {
+/** Takes the command of a server off, which is what stands after `--` and has options of its own. */
+function splitCommand(argv: readonly string[]): {
+	readonly own: readonly string[];
+	readonly serverCommand: readonly string[] | undefined;
+} {
+	const at = BEFORE_A_COMMAND.includes(argv[0] ?? '') ? argv.indexOf('--') : -1;
+	return at < 0
+		? { own: argv, serverCommand: undefined }
+		: { own: argv.slice(0, at), serverCommand: argv.slice(at + 1) };
+}
+
+function createProgram(end: Ending, serverCommand: readonly string[] | undefined): Command {
 	const program = new Command('holdfast')
 		.description(
 			'Long-running MCP tool calls that survive crashes, restarts, timeouts and people who answer tomorrow.',
 		)
 		.version(version(), '-V, --version', 'print the version')
 		.helpOption('-h, --help', 'print this help')
-		.addHelpText('afterAll', EXIT_HELP)
+		.addHelpText('afterAll', ({ command }) =>
+			WATCHING.includes(command.name()) ? EXIT_HELP + CALL_EXIT_HELP : EXIT_HELP,
+		)
 		.showHelpAfterError('(--help shows what is possible)')
 		.configureOutput({ writeErr: (text) => process.stderr.write(plain(text, '\n')) })
 		// Copied to the commands below, so it comes before them.
 		.exitOverride();
 	addServeCommand(program, end);
 	addTasksCommand(program, end);
+	addClientCommands(program, end, serverCommand);
+	addGatewayCommands(program, end, serverCommand);
 	addDemoCommand(program, end);
-	addDoctorCommand(program, end);
+	addDoctorCommand(program, end, serverCommand);
 	return program;
 }
 
@@ -92,9 +117,4 @@ function addDemoCommand(program: Command, end: Ending): void {
 			const { demo } = await import('./demo.ts');
 			end(await demo());
 		});
-}
-
-function version(): string {
-	const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-	return String(Reflect.get(manifest as object, 'version'));
 }

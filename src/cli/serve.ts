@@ -115,7 +115,11 @@ async function onHttp(server: TaskServer, options: ServeOptions, log: Logger): P
 	}
 }
 
-function listenFailure(error: unknown, { host, port }: ServeOptions): unknown {
+/** What is wrong when a server cannot listen, in words that help. */
+export function listenFailure(
+	error: unknown,
+	{ host, port }: { readonly host: string; readonly port: number },
+): unknown {
 	if (isHoldfastError(error, 'INVALID_OPTION'))
 		return new UsageError(
 			`--host ${host} can be reached by others, and nobody would be asked who they are. Leave it out to serve ` +

@@ -9,9 +9,9 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 const SEGMENTER = new Intl.Segmenter();
 
-/** Text from elsewhere, safe to show on one line (or on several, with `keep` as a line feed). */
+/** Text from elsewhere, safe to show on one line, or on several with a line feed among the characters to `keep`. */
 export function plain(text: string, keep = ''): string {
-	return text.replace(UNSAFE, (char) => (char === keep ? char : escaped(char)));
+	return text.replace(UNSAFE, (char) => (keep.includes(char) ? char : escaped(char)));
 }
 
 /** Safe text of at most `width` characters; what is cut off is marked. */

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, MAX_TIMER_MS, sleep, systemClock } from './clock.ts';
 import type { CallToolParams } from './connection.ts';
 import type { Execution } from './execution.ts';
+import { readReference } from './reference.ts';
 import type { CallToolRequestOptions, CallToolResult } from './sdk.ts';
 import type { TaskClient } from './task-client.ts';
 import type { TaskState } from './task-state.ts';
@@ -132,23 +133,34 @@ export class BackgroundTasks {
 
 	/**
 	 * Comes back to every task of a client whose outcome was not delivered, after a restart. Handles are the same
-	 * as before. Not held to the limit: what is there must be picked up.
+	 * as before. Not held to the limit: what is there must be picked up. With `unacknowledged`, ends that were told
+	 * but not acknowledged before the crash are told again; only for a host whose journal no other process uses.
 	 */
-	async resumeAll(client: TaskClient): Promise<readonly string[]> {
+	async resumeAll(
+		client: TaskClient,
+		options: { readonly unacknowledged?: boolean } = {},
+	): Promise<readonly string[]> {
 		this.#assertOpen();
-		const executions = await client.resumeAll();
+		const again = options.unacknowledged === true;
+		const told = again ? (await client.openTasks()).filter(({ delivered }) => delivered) : [];
+		const executions = [
+			...(await Promise.all(told.map(({ reference }) => client.resume(reference)))),
+			...(await client.resumeAll()),
+		];
 		return executions
-			.filter(({ reference }) => reference !== null && !this.#open.has(handleOf(reference)))
-			.map((execution) => this.#keep(execution.tool, Promise.resolve(execution), execution).handle);
+			.filter(({ reference }) => reference !== null && !this.#knows(handleOf(reference)))
+			.map(
+				(execution) => this.#keep(execution.tool, Promise.resolve(execution), { execution, again }).handle,
+			);
 	}
 
 	/**
-	 * Waits for a call, at most `maxWaitMs` milliseconds. What has ended can be read again and again, for as long
-	 * as it is among the last 1,000.
+	 * Waits for a call, at most `maxWaitMs` milliseconds, or until `signal` fires, which leaves the call alone. What
+	 * has ended can be read again and again, for as long as it is among the last 1,000.
 	 *
 	 * @throws TASK_NOT_FOUND for a handle that this manager does not know, or has detached.
 	 */
-	async await(handle: string, maxWaitMs: number): Promise<BackgroundAwait> {
+	async await(handle: string, maxWaitMs: number, signal?: AbortSignal): Promise<BackgroundAwait> {
 		const known = this.#ended.get(handle);
 		if (known) return { kind: 'ended', end: known };
 		const entry = this.#entry(handle);
@@ -160,7 +172,9 @@ export class BackgroundTasks {
 					if (!ended) throw unknownHandle(handle);
 					return ended;
 				}),
-				sleep(this.#clock, maxWaitMs, late.signal).then(() => undefined),
+				sleep(this.#clock, maxWaitMs, signal ? AbortSignal.any([signal, late.signal]) : late.signal).then(
+					() => undefined,
+				),
 			]);
 			if (end) return { kind: 'ended', end };
 			const state = entry.execution?.state;
@@ -228,7 +242,11 @@ export class BackgroundTasks {
 					return { kind: 'result', result };
 				}
 			}
-			const entry = this.#keep(params.name, starting, execution, plainCall);
+			const reference = execution?.reference ?? undefined;
+			// A call that joined an open task, by its idempotency key.
+			const open = reference === undefined ? undefined : this.#open.get(handleOf(reference));
+			if (open) execution?.detach();
+			const entry = open ?? this.#keep(params.name, starting, { execution, plainCall });
 			return { kind: 'background', handle: entry.handle, text: startText(entry) };
 		} finally {
 			window.abort();
@@ -238,25 +256,32 @@ export class BackgroundTasks {
 	#keep(
 		tool: string,
 		starting: Promise<Execution>,
-		execution: Execution | undefined,
-		plainCall = new AbortController(),
+		{
+			execution,
+			plainCall = new AbortController(),
+			again = false,
+		}: {
+			readonly execution: Execution | undefined;
+			readonly plainCall?: AbortController;
+			readonly again?: boolean;
+		},
 	): Entry {
 		const entry: Entry = {
-			handle: handleOf(execution?.reference ?? randomBytes(16).toString('hex')),
+			handle: execution?.reference ? handleOf(execution.reference) : toHandle(randomBytes(16)),
 			...{ tool, plainCall, execution, startedAtMs: this.#clock.nowMs(), awaiting: 0 },
 			ended: Promise.withResolvers(),
 		};
 		this.#open.set(entry.handle, entry);
-		void this.#watch(entry, starting);
+		void this.#watch(entry, starting, again);
 		return entry;
 	}
 
-	async #watch(entry: Entry, starting: Promise<Execution>): Promise<void> {
+	async #watch(entry: Entry, starting: Promise<Execution>, again: boolean): Promise<void> {
 		let end: BackgroundEnd | undefined;
 		try {
 			entry.execution = await starting;
 			// Undefined: another process of this host was first.
-			if (await entry.execution.deliverOnce())
+			if ((await entry.execution.deliverOnce()) || again)
 				end = this.#end(entry, 'completed', { result: await entry.execution.result() });
 		} catch (error) {
 			if (this.#open.get(entry.handle) === entry) end = this.#end(entry, statusAfter(entry), { error });
@@ -304,6 +329,10 @@ export class BackgroundTasks {
 		entry.execution?.detach();
 	}
 
+	#knows(handle: string): boolean {
+		return this.#open.has(handle) || this.#ended.has(handle);
+	}
+
 	#entry(handle: string): Entry {
 		const entry = this.#open.get(handle);
 		if (!entry) throw unknownHandle(handle);
@@ -328,7 +357,12 @@ const STATUS_WORDS = {
 
 /** A short word for a model, the same for the same task in every process. */
 function handleOf(reference: string): string {
-	return `task_${createHash('sha256').update(reference).digest('hex').slice(0, 12)}`;
+	const { server, taskId } = readReference(reference);
+	return toHandle(JSON.stringify([server, taskId]));
+}
+
+function toHandle(what: string | Buffer): string {
+	return `task_${createHash('sha256').update(what).digest('hex').slice(0, 12)}`;
 }
 
 function statusAfter({ execution, plainCall }: Entry): BackgroundEnd['status'] {
@@ -348,7 +382,10 @@ function startText({ handle, tool, execution }: Entry): string {
 function openText({ handle, tool }: Entry, state: TaskState | undefined): string {
 	const said = state?.statusMessage ? `: ${state.statusMessage}` : '';
 	const lost = state?.reachable === false ? ' Its server cannot be reached at the moment.' : '';
-	return `The background call ${handle} of the tool "${tool}" is still ${state?.status ?? 'working'}${said}.${lost}`;
+	// The model cannot answer, and should not try.
+	const asks =
+		state?.status === 'input_required' && 'waiting for an answer to a question, which the host is asked';
+	return `The background call ${handle} of the tool "${tool}" is ${asks || 'still working'}${said}.${lost}`;
 }
 
 function unknownHandle(handle: string): Error {

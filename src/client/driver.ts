@@ -1,46 +1,16 @@
 import type { InputRequest, InputResponse, Task, DetailedTask } from '../protocol/task.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import { backoffMs, firstPollMs, nextPollMs, type Random } from './cadence.ts';
-import { type Clock, sleep } from './clock.ts';
-import type { Connection } from './connection.ts';
-import { InputDesk } from './input-desk.ts';
-import type { JournalledAnswer } from './journal/journal.ts';
-import type { TaskListener } from './listener.ts';
+import { Attendance } from './attendance.ts';
+import { backoffMs, firstPollMs, nextPollMs } from './cadence.ts';
+import { sleep } from './clock.ts';
+import type { DriverDeps, DriverTask } from './driver-deps.ts';
+import { answerOrSubstitute, InputDesk } from './input-desk.ts';
 import { type LostCode, outcomeOf, type TaskOutcome } from './outcome.ts';
 import { problemOf, type RequestProblem } from './problem.ts';
-import { hasEnded, readTask } from './read-task.ts';
+import { hasEnded } from './read-task.ts';
 import type { TaskPointer } from './reference.ts';
-import type { RequestGate } from './request-gate.ts';
 import { sameState, type TaskState, toState } from './task-state.ts';
 import type { TaskWire } from './task-wire.ts';
-
-/** What the drivers of one client share. */
-export interface DriverDeps {
-	readonly connection: Connection;
-	readonly gate: RequestGate;
-	/** Undefined when the client only polls. */
-	readonly listener: TaskListener | undefined;
-	readonly clock: Clock;
-	readonly random: Random;
-	/** How often a task is asked for that is listened for, in milliseconds. */
-	readonly listenBackstopMs: number;
-	/** Something went wrong that ends nothing. */
-	readonly onProblem: (error: unknown, taskId: string) => void;
-}
-
-/** What one driver needs for its task. */
-export interface DriverTask {
-	readonly pointer: TaskPointer;
-	/** The task as the call was answered; undefined when it is come back to. */
-	readonly created: Task | undefined;
-	/** What was answered before. */
-	readonly answers: Readonly<Record<string, JournalledAnswer>>;
-	readonly ask: (key: string, request: InputRequest, signal: AbortSignal) => Promise<InputResponse>;
-	readonly keepAnswer: (key: string, response: InputResponse) => Promise<boolean>;
-	readonly answersSent: (keys: readonly string[]) => Promise<void>;
-	/** Keeps the outcome for good; resolves before anybody is told. */
-	readonly keepOutcome: (outcome: TaskOutcome) => Promise<void>;
-}
 
 /** How soon a task is asked for again when the server said that it does not know it, or nonsense. */
 const CONFIRM_MS = 1_000;
@@ -69,6 +39,7 @@ export class Driver {
 	readonly #deps: DriverDeps;
 	readonly #own: DriverTask;
 	readonly #desk: InputDesk;
+	readonly #attendance: Attendance;
 	readonly #stop = new AbortController();
 	readonly #listeners = new Set<() => void>();
 	readonly #resolve: (outcome: TaskOutcome) => void;
@@ -111,6 +82,14 @@ export class Driver {
 			},
 			own.answers,
 		);
+		this.#attendance = new Attendance({
+			attend: async (signal) => deps.connection.wire().attend(this.#taskId, signal),
+			onTask: (task) => hasEnded(task) && this.#see(task),
+			onTrouble: (error) => {
+				this.#tell(error);
+				this.#pollIn(this.#nextPollMs());
+			},
+		});
 		if (own.created) this.#update(own.created);
 	}
 
@@ -160,11 +139,18 @@ export class Driver {
 		return this.#cancelling;
 	}
 
-	/** Takes a `notifications/tasks` about this task (T52). */
+	/** Puts a question of the task to the host that came as a request; undefined when nobody waits for the task. */
+	answer(key: string, request: InputRequest): Promise<InputResponse> | undefined {
+		return this.#isOver ? undefined : answerOrSubstitute(this.#own.ask, key, request, this.#stop.signal);
+	}
+
+	/** Takes a notification about this task (T52). */
 	notified(params: JsonObject): void {
 		if (this.#isOver) return;
 		try {
-			this.#see(readTask(params, this.#taskId));
+			const task = this.#deps.connection.wire().notified(params, this.#taskId);
+			if (!task) return this.#pollIn(0);
+			this.#see(task);
 		} catch (error) {
 			// The next poll says whether the task or only the notification is broken.
 			this.#tell(error);
@@ -221,7 +207,8 @@ export class Driver {
 		const { listener, listenBackstopMs, random } = this.#deps;
 		const intervalMs = nextPollMs(this.#task?.pollIntervalMs, this.#ageMs, random);
 		if (listener?.isLive(this.#taskId)) return Math.max(intervalMs, listenBackstopMs);
-		return this.#desk.isAsking ? Math.max(intervalMs, DIALOG_POLL_MS) : intervalMs;
+		const isAsked = this.#attendance.isOpen && this.#task?.status === 'input_required';
+		return this.#desk.isAsking || isAsked ? Math.max(intervalMs, DIALOG_POLL_MS) : intervalMs;
 	}
 
 	/** Decides what a failed poll means, and when to ask again; undefined is in the usual time. */
@@ -288,7 +275,9 @@ export class Driver {
 		this.#refusedKeys = [];
 		if (refused !== undefined)
 			return this.#giveUp('INVALID_RESPONSE', `The server refused the answer to "${refused}"`);
-		if (!this.#cancelling) this.#desk.show(requests);
+		if (this.#cancelling) return;
+		this.#desk.show(requests);
+		if (task.status === 'input_required') this.#attendance.begin(this.#stop.signal);
 	}
 
 	#update(task: Task): void {

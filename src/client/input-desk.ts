@@ -141,6 +141,26 @@ function substituteFor(request: InputRequest, error: unknown): InputResponse | u
 	return request.method === 'roots/list' && cannot ? { roots: [] } : undefined;
 }
 
+/**
+ * Puts a question to the host that has to be answered by whatever the host can say.
+ *
+ * @throws what `ask` throws for a question that has no substitute.
+ */
+export async function answerOrSubstitute(
+	ask: InputDeskDeps['ask'],
+	key: string,
+	request: InputRequest,
+	signal: AbortSignal,
+): Promise<InputResponse> {
+	try {
+		return await ask(key, request, signal);
+	} catch (error) {
+		const response = substituteFor(request, error);
+		if (response) return response;
+		throw error;
+	}
+}
+
 /** An accepted form with the schema's defaults in the fields that the host left out. */
 export function withDefaults(request: InputRequest, response: InputResponse): InputResponse {
 	const schema = request.params?.['requestedSchema'];

@@ -21,6 +21,8 @@ export type TaskOutcome =
 export function outcomeOf(task: DetailedTask): TaskOutcome | undefined {
 	if (task.status === 'completed') return { kind: 'completed', result: task.result ?? {} };
 	if (task.status === 'failed' && task.error) return { kind: 'failed', error: task.error };
+	// On 2025-11-25 a tool error is a task that failed, with the result that says so (L02).
+	if (task.status === 'failed' && task.result) return { kind: 'completed', result: task.result };
 	if (task.status !== 'cancelled') return undefined;
 	return { kind: 'cancelled', confirmed: true, message: task.statusMessage ?? 'The task was cancelled' };
 }

@@ -1,4 +1,4 @@
-import { isHoldfastError, messageOf } from '../errors.ts';
+import { HoldfastError, isHoldfastError, messageOf } from '../errors.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from './sdk.ts';
@@ -49,6 +49,9 @@ export function problemOf(error: unknown): RequestProblem {
 	// Only the bodies of HTTP 400 reach the caller as a ProtocolError; the others are inside the HTTP error.
 	if (error instanceof SdkHttpError) {
 		const code = rpcCodeIn(error.data['text']);
+		// A session that is gone says nothing about the task: the host may connect anew.
+		if (error.data.status === 404 && code !== WIRE_CODES.methodNotFound)
+			return new RequestProblem('outage', error);
 		if (code !== undefined) return new RequestProblem(rpcKind(code), error, retryAfterOf(error));
 		return new RequestProblem('outage', error, retryAfterOf(error));
 	}
@@ -75,4 +78,36 @@ function rpcCodeIn(text: unknown): number | undefined {
 function retryAfterOf(error: SdkHttpError): number | undefined {
 	const { retryAfterMs } = error.data;
 	return typeof retryAfterMs === 'number' ? retryAfterMs : undefined;
+}
+
+/** What `fetch` says when no connection came about, so that nothing was sent. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+	'ECONNREFUSED',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+	'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/**
+ * What a caller is told when a call that is no task could not be finished: OUTCOME_UNKNOWN when the connection broke
+ * after the call may have reached the server, and otherwise the error itself.
+ *
+ * @param isCutOff - whether the stream of the answer ended without one.
+ */
+export function outcomeUnknown(tool: string, error: unknown, isCutOff: boolean): unknown {
+	const isClosed = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
+	if (!isCutOff && !isClosed && !isBrokenFetch(error)) return error;
+	return new HoldfastError(
+		'OUTCOME_UNKNOWN',
+		`The connection broke while "${tool}" was called: whether it ran is unknown. Check before calling it again.`,
+		{ cause: error },
+	);
+}
+
+/** `fetch` throws a TypeError whose cause is the socket's error. */
+function isBrokenFetch(error: unknown): boolean {
+	if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return false;
+	return !NOT_SENT.has(Reflect.get(error.cause, 'code'));
 }

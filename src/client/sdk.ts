@@ -3,11 +3,12 @@ export {
 	type CallToolRequestOptions,
 	type CallToolResult,
 	Client,
+	type ContentBlock,
+	type ElicitResult,
 	type FetchLike,
 	type JSONRPCMessage,
 	type McpSubscription,
 	ProtocolError,
-	ReadBuffer,
 	SdkError,
 	SdkErrorCode,
 	SdkHttpError,
@@ -15,7 +16,9 @@ export {
 	SSEClientTransport,
 	StreamableHTTPClientTransport,
 	type SubscriptionFilter,
+	type Tool,
 	type Transport,
 	type TransportSendOptions,
 	UnauthorizedError,
 } from '@modelcontextprotocol/client';
+export { StdioClientTransport } from '@modelcontextprotocol/client/stdio';

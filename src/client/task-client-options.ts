@@ -1,6 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import type { Random } from './cadence.ts';
+import type { CallRoute } from './call-route.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal/journal.ts';
 
@@ -39,6 +40,11 @@ export interface TaskClientOptions {
 	readonly listenBackstopMs?: number;
 	/** How long one `tasks/*` request may take; no limit on the task. Default 30,000; 100 to 10 minutes. */
 	readonly rpcTimeoutMs?: number;
+	/**
+	 * How long a server of 2025-11-25 is asked to keep a task, from its beginning; many forget it then, ended or not.
+	 * The server may decide otherwise. Default one day; 1 minute to 24 days.
+	 */
+	readonly legacyTtlMs?: number;
 	/** How many `tasks/*` requests are in flight at once. Default 16; 1 to 1,000. */
 	readonly maxConcurrentRequests?: number;
 	/** How long the outcome of an ended task stays in the journal without being acknowledged. Default 7 days. */
@@ -48,6 +54,8 @@ export interface TaskClientOptions {
 	 * that could not be written.
 	 */
 	readonly onProblem?: (error: unknown, taskId: string | undefined) => void;
+	/** Hears how each call is made, before it is: where it may become a task, where not, and why. For a log. */
+	readonly onRoute?: (route: CallRoute) => void;
 	/** Where time comes from. Default: the machine. */
 	readonly clock?: Clock;
 	/** Where chance comes from. Default: `Math.random`. */
@@ -60,6 +68,8 @@ const DAY_MS = 86_400_000;
 const RANGES = {
 	listenBackstopMs: [60_000, 1_000, 3_600_000],
 	rpcTimeoutMs: [30_000, 100, 600_000],
+	// Node's timers, which such servers set, end the task at once beyond 24.8 days.
+	legacyTtlMs: [DAY_MS, 60_000, 24 * DAY_MS],
 	maxConcurrentRequests: [16, 1, 1_000],
 	retentionMs: [7 * DAY_MS, 1_000, 3_650 * DAY_MS],
 } as const satisfies Readonly<Record<string, readonly [number, number, number]>>;
@@ -75,7 +85,10 @@ export type CheckedClientOptions = TaskClientOptions & {
  * @throws INVALID_OPTION naming the option and its range.
  */
 export function checkClientOptions(options: TaskClientOptions): CheckedClientOptions {
-	const numbers = { listenBackstopMs: 0, rpcTimeoutMs: 0, maxConcurrentRequests: 0, retentionMs: 0 };
+	const numbers = {
+		...{ listenBackstopMs: 0, rpcTimeoutMs: 0, legacyTtlMs: 0 },
+		...{ maxConcurrentRequests: 0, retentionMs: 0 },
+	};
 	for (const name of Object.keys(RANGES) as (keyof typeof RANGES)[]) {
 		const [fallback, least, greatest] = RANGES[name];
 		const value = options[name] ?? fallback;

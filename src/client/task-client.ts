@@ -1,16 +1,18 @@
 import { HoldfastError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../protocol/json.ts';
-import { TASKS_PROTOCOL_VERSION } from '../protocol/names.ts';
 import type { InputRequest, InputResponse, Task } from '../protocol/task.ts';
 import type { Random } from './cadence.ts';
+import type { CallRoute } from './call-route.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type CallToolParams, Connection } from './connection.ts';
-import { Driver, type DriverDeps } from './driver.ts';
+import { type CallAnswer, type CallToolParams, Connection } from './connection.ts';
+import { Driver } from './driver.ts';
+import type { DriverDeps } from './driver-deps.ts';
 import { Execution } from './execution.ts';
 import { withDefaults } from './input-desk.ts';
 import type { Journal, JournalEntry, TaskKey } from './journal/journal.ts';
 import { memoryJournal } from './journal/memory-journal.ts';
+import type { QuestionHandler } from './legacy-questions.ts';
 import { TaskListener } from './listener.ts';
 import type { TaskOutcome } from './outcome.ts';
 import { taskIdOf } from './read-task.ts';
@@ -44,7 +46,8 @@ interface Shared {
 
 /**
  * Makes tool calls over a connected SDK client that may take as long as they take. A server of 2026-07-28 may
- * answer a call with a task, which is then driven to its end; calls to older servers pass through unchanged.
+ * answer a call with a task, which is then driven to its end; a server of 2025-11-25 is asked for a task where it and
+ * the tool allow it; calls to others are held until their result is there.
  * The SDK client stays the host's: it may be used beside this, closed, and connected anew.
  */
 export class TaskClient {
@@ -67,7 +70,12 @@ export class TaskClient {
 		this.client = client;
 		this.#options = checkClientOptions(options);
 		this.#server = options.server ?? client.getServerVersion()?.name;
-		const { rpcTimeoutMs, maxConcurrentRequests: maxConcurrent, listenBackstopMs } = this.#options;
+		const {
+			rpcTimeoutMs,
+			legacyTtlMs,
+			maxConcurrentRequests: maxConcurrent,
+			listenBackstopMs,
+		} = this.#options;
 		const clock = options.clock ?? systemClock;
 		const random: Random = options.random ?? Math.random;
 		this.#clock = clock;
@@ -78,7 +86,14 @@ export class TaskClient {
 		};
 		const gate = new RequestGate({ clock, random, maxConcurrent });
 		const onConnected = (): void => gate.retryNow();
-		const connection = new Connection(client, { clock, rpcTimeoutMs, onNotification, onConnected });
+		const onRoute = (route: CallRoute): void => options.onRoute?.(route);
+		// Undefined for a task that this client does not drive: its questions are the host's own.
+		const onQuestion: QuestionHandler = (taskId, key, request) =>
+			this.#drivers.get(taskId)?.driver.answer(key, request);
+		const connection = new Connection(client, {
+			...{ clock, rpcTimeoutMs, legacyTtlMs, onNotification, onConnected, onRoute },
+			onQuestion: options.onInput && onQuestion,
+		});
 		this.#connection = connection;
 		const onChange = (taskIds: readonly string[]): void => {
 			for (const taskId of taskIds) this.#drivers.get(taskId)?.driver.listenChanged();
@@ -115,13 +130,14 @@ export class TaskClient {
 	 * task. The returned result counts as acknowledged. When the process crashes before, the task is in the
 	 * journal; see {@link resumeAll}.
 	 *
-	 * @throws what `callTool` of the SDK throws, and what {@link Execution.result} throws.
+	 * @throws what `callTool` of the SDK throws, and what {@link Execution.result} throws; OUTCOME_UNKNOWN when the
+	 * connection to an older server broke during a call that was no task.
 	 */
 	async callTool(params: CallToolParams, options?: CallToolRequestOptions): Promise<CallToolResult> {
 		this.#assertOpen();
 		const answer = await this.#connection.call(params, options);
 		if (answer.kind === 'result') return answer.result;
-		const execution = await this.#begin(answer.task, params, options);
+		const execution = await this.#begin(answer, params, options);
 		const { signal } = options ?? {};
 		try {
 			return await execution.result({ ...(signal && { signal }), onAbort: 'cancel' });
@@ -134,12 +150,12 @@ export class TaskClient {
 	 * Calls a tool and resolves as soon as the server has answered: with the result of a fast call, or with a
 	 * task, which is then in the journal. `signal` and `timeout` are about that answer only.
 	 *
-	 * @throws what `callTool` of the SDK throws; INVALID_RESPONSE
+	 * @throws what `callTool` of the SDK throws; INVALID_RESPONSE, OUTCOME_UNKNOWN
 	 */
 	async startTool(params: CallToolParams, options?: CallToolRequestOptions): Promise<Execution> {
 		this.#assertOpen();
 		const answer = await this.#connection.call(params, options);
-		if (answer.kind === 'task') return this.#begin(answer.task, params, options);
+		if (answer.kind === 'task') return this.#begin(answer, params, options);
 		const { result } = answer;
 		return new Execution({
 			...{ driver: undefined, reference: null, tool: params.name },
@@ -218,13 +234,13 @@ export class TaskClient {
 	}
 
 	async #begin(
-		task: Task,
+		{ task, protocolVersion, endProgress }: CallAnswer & { readonly kind: 'task' },
 		params: CallToolParams,
 		options: CallToolRequestOptions | undefined,
 	): Promise<Execution> {
 		const pointer: TaskPointer = {
 			...{ server: this.server, taskId: task.taskId, tool: params.name },
-			...{ protocolVersion: TASKS_PROTOCOL_VERSION, firstSeenAtMs: this.#clock.nowMs(), ttlMs: task.ttlMs },
+			...{ protocolVersion, firstSeenAtMs: this.#clock.nowMs(), ttlMs: task.ttlMs },
 		};
 		try {
 			await this.#journal.add({ ...pointer, argumentsDigest: digest(params.arguments ?? {}) });
@@ -232,7 +248,9 @@ export class TaskClient {
 			// The task runs all the same, and a caller that waits can still have its result.
 			this.#tell(error, task.taskId);
 		}
-		return this.#watch(pointer, undefined, task, params, options);
+		const execution = this.#watch(pointer, undefined, task, params, options);
+		void execution.settled().then(endProgress, endProgress);
+		return execution;
 	}
 
 	#watch(

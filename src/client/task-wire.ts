@@ -12,6 +12,18 @@ export interface TaskWire {
 	readonly protocolVersion: string;
 	/** @throws INVALID_RESPONSE when the answer is none that the extension allows. */
 	get(taskId: string, signal: AbortSignal): Promise<DetailedTask>;
+	/**
+	 * Called while a task is `input_required`: has its questions brought to the host, where that takes a request that
+	 * is open for as long as people think (L04). Resolves with how the task ended, or undefined where the questions
+	 * come with the task (T30).
+	 */
+	attend(taskId: string, signal: AbortSignal): Promise<DetailedTask | undefined>;
+	/**
+	 * What a notification says about a task; undefined when it only says that there is news to ask for.
+	 *
+	 * @throws INVALID_RESPONSE
+	 */
+	notified(params: JsonObject, taskId: string): DetailedTask | undefined;
 	update(taskId: string, responses: InputResponses, signal: AbortSignal): Promise<void>;
 	cancel(taskId: string, signal: AbortSignal): Promise<void>;
 }
@@ -32,6 +44,8 @@ export function extensionWire(protocolVersion: string, send: SendRequest): TaskW
 	return {
 		protocolVersion,
 		get: async (taskId, signal) => readTask(await send('tasks/get', { taskId }, ANY_RESULT, signal), taskId),
+		attend: async () => undefined,
+		notified: readTask,
 		update: async (taskId, inputResponses, signal) => {
 			await send('tasks/update', { taskId, inputResponses }, ANY_RESULT, signal);
 		},

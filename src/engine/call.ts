@@ -52,6 +52,16 @@ export class Call {
 		return this.#running?.task.stored ?? true;
 	}
 
+	/** Waits for the sync window: until the task is decided, its handler says that it takes long, or `waitMs` passed. */
+	inWindow(waitMs: number): Promise<TaskRecord | undefined> {
+		const run = this.#running?.run;
+		if (!run) return this.until(isDecided, waitMs);
+		const long = new AbortController();
+		const stop = run.onLong(() => long.abort());
+		if (run.isLong) long.abort();
+		return this.until(isDecided, waitMs, long.signal).finally(stop);
+	}
+
 	/** Cancels a call that was never kept: its handler's signal fires, and it is abandoned after its grace time. */
 	async abandon(): Promise<void> {
 		await this.#running?.task.apply({ type: 'cancel' });

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Backend } from '../backend/backend.ts';
 import type { TaskDetails, TaskPolicy, TaskRecord } from '../backend/record.ts';
 import type { CreateOutcome, TaskLimits, TaskPage, TaskQuery } from '../backend/store.ts';
@@ -12,7 +12,8 @@ import { type Clock, every } from './clock.ts';
 import { dueAtMs, isExpired } from './deadlines.ts';
 import { limitError } from './live-task.ts';
 import type { EngineTiming, Log } from './options.ts';
-import { Runner, type TaskExecutor } from './runner.ts';
+import { argumentsDigest, EqualCalls } from './equal-calls.ts';
+import { type Running, Runner, type TaskExecutor } from './runner.ts';
 import { Watch } from './watch.ts';
 import { TaskWriter } from './writer.ts';
 
@@ -27,6 +28,8 @@ export interface EngineDeps {
 	/** How many handlers run at once in this process. */
 	readonly concurrency: number;
 	readonly owner: string;
+	/** Whether the process of a lease is known to be dead; false in doubt. */
+	readonly isOwnerGone: (owner: string) => boolean;
 }
 
 /** A validated `tools/call`. */
@@ -41,9 +44,14 @@ export interface TaskCall {
 	readonly trace: Readonly<Record<string, string>>;
 	/** Whether the task must be stored before its handler is entered. */
 	readonly keepFirst: boolean;
+	/** Whether the call joins an equal one of the same principal that runs in this process. */
+	readonly joinsRunning: boolean;
 }
 
 const SWEEP_BATCH = 200;
+
+/** How many leases are looked at when an engine starts; the owners of further ones are noticed as they lapse. */
+const LEASES_AT_START = 10_000;
 
 /** The verbs on tasks: call, get, update, cancel; and the sweeping of what time has overtaken. */
 export class Engine {
@@ -51,6 +59,7 @@ export class Engine {
 	readonly #deps: EngineDeps;
 	readonly #writer: TaskWriter;
 	readonly #runner: Runner;
+	readonly #equals = new EqualCalls();
 	#stopSweep: (() => void) | undefined;
 
 	constructor(deps: EngineDeps) {
@@ -69,6 +78,11 @@ export class Engine {
 		return this.#runner.size;
 	}
 
+	/** The clock that decides. */
+	get clock(): Clock {
+		return this.#deps.clock;
+	}
+
 	/** Milliseconds since the epoch on the clock that decides. */
 	nowMs(): number {
 		return this.#deps.clock.nowMs();
@@ -81,7 +95,9 @@ export class Engine {
 		this.#runner.start();
 		const sweep = (): Promise<void> =>
 			this.sweep().catch((error: unknown) => log.error({ error: messageOf(error) }, 'sweeping failed'));
-		void sweep();
+		void this.#takeFromDead()
+			.catch((error: unknown) => log.error({ error: messageOf(error) }, 'looking for dead workers failed'))
+			.then(sweep);
 		this.#stopSweep = every(clock, timing.sweepMs, sweep);
 	}
 
@@ -93,25 +109,33 @@ export class Engine {
 	}
 
 	/**
-	 * Begins a call, or joins the task that the same idempotency key began.
+	 * Begins a call, or joins the task that the same idempotency key began, or an equal call that runs.
 	 *
 	 * @throws IDEMPOTENCY_CONFLICT, TASK_LIMIT, STORE_UNUSABLE
 	 */
 	async call(call: TaskCall): Promise<Call> {
+		const equal = call.joinsRunning && call.idempotencyKey === null ? this.#equals.keyOf(call) : undefined;
+		const running = equal === undefined ? undefined : this.#equals.find(equal);
+		if (running) return this.#callTo(running.task.record, running, true);
 		const slot = this.#runner.reserve();
 		const record = this.#newRecord(call, slot !== undefined);
 		const details = { record, arguments: call.arguments, prepared: call.prepared, steps: [] };
 		try {
 			if (slot && !call.keepFirst && call.idempotencyKey === null)
-				return this.#callTo(record, await slot.begin(details, false));
+				return this.#callTo(record, this.#noted(equal, await slot.begin(details, false)));
 			const outcome = await this.#create(details);
 			if (outcome.kind === 'exists') return this.#join(outcome.record, record);
 			if (outcome.kind === 'limit') throw limitError(outcome);
 			this.#writer.tell(record);
-			return this.#callTo(record, await slot?.begin(details, true));
+			return this.#callTo(record, this.#noted(equal, await slot?.begin(details, true)));
 		} finally {
 			slot?.release();
 		}
+	}
+
+	#noted(equal: string | undefined, running: Running | undefined): Running | undefined {
+		if (equal !== undefined && running) this.#equals.add(equal, running);
+		return running;
 	}
 
 	/** A call that waits for a task which is there already, run here or elsewhere. */
@@ -159,6 +183,18 @@ export class Engine {
 			let changed = 0;
 			for (const taskId of taskIds) if (await this.#sweepOne(taskId)) changed += 1;
 			if (taskIds.length < SWEEP_BATCH || changed === 0) return;
+		}
+	}
+
+	/** Ends the leases of processes that are known to be dead, without waiting for them to lapse. */
+	async #takeFromDead(): Promise<void> {
+		const { backend, timing, isOwnerGone } = this.#deps;
+		// Whatever is leased is due when its lease lapses.
+		const taskIds = await backend.store.due(this.nowMs() + timing.leaseMs, LEASES_AT_START);
+		for (const taskId of taskIds) {
+			const record = await backend.store.get(taskId);
+			if (record?.lease && isOwnerGone(record.lease.owner))
+				await this.#writer.apply(taskId, { type: 'died', token: record.lease.token }, record);
 		}
 	}
 
@@ -227,7 +263,7 @@ export class Engine {
 			tool: call.tool,
 			principal: call.principal,
 			idempotencyKey: call.idempotencyKey,
-			argumentsDigest: call.idempotencyKey === null ? '' : digest(call.arguments),
+			argumentsDigest: call.idempotencyKey === null ? '' : argumentsDigest(call.arguments),
 			status: 'working',
 			statusMessage: leased ? `Running ${call.tool}` : `Waiting for a free worker to run ${call.tool}`,
 			progress: null,
@@ -255,18 +291,6 @@ export class Engine {
 		};
 		return { ...record, dueAtMs: dueAtMs(record) };
 	}
-}
-
-/** A digest that is the same for equal arguments in any order of keys. */
-function digest(value: JsonValue): string {
-	return hash('sha256', canonical(value), 'base64url');
-}
-
-function canonical(value: JsonValue): string {
-	if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-	if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-	const entries = Object.entries(value as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1));
-	return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${canonical(entry)}`).join(',')}}`;
 }
 
 /** Random bytes of a task id. */

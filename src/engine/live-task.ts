@@ -29,6 +29,8 @@ export class LiveTask {
 	readonly #listeners = new Set<(record: TaskRecord) => void>();
 	#record: TaskRecord;
 	#stored: boolean;
+	/** Set when storing begins, since from then on somebody may come to know the task. */
+	#kept: boolean;
 	#queue: Promise<unknown> = Promise.resolve();
 
 	/** `details.record` holds the lease under which the task runs. */
@@ -41,6 +43,7 @@ export class LiveTask {
 		this.#deps = deps;
 		this.#record = details.record;
 		this.#stored = stored;
+		this.#kept = stored;
 		this.#steps = new Map(details.steps.map((step) => [step.name, step.value]));
 	}
 
@@ -52,6 +55,11 @@ export class LiveTask {
 	/** Whether the record is in the store, so that the handle may be given. */
 	get stored(): boolean {
 		return this.#stored;
+	}
+
+	/** Whether the record is in the store, or on its way there. */
+	get kept(): boolean {
+		return this.#kept;
 	}
 
 	/** Calls `listener` after each change of the record that this process sees. */
@@ -84,6 +92,7 @@ export class LiveTask {
 
 	/** Stores the task with everything it journalled so far. Throws `TASK_LIMIT` where there are too many. */
 	store(): Promise<void> {
+		this.#kept = true;
 		return this.#inTurn(async () => {
 			if (this.#stored) return;
 			const record = this.#renewed();

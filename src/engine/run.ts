@@ -32,6 +32,8 @@ export class Run implements TaskContext {
 	readonly #controller = new AbortController();
 	readonly #exit = Promise.withResolvers<StopReason>();
 	readonly #progressListeners = new Set<() => void>();
+	readonly #longListeners = new Set<() => void>();
+	#isLong = false;
 	#left = false;
 	#stopReason: StopReason | undefined;
 	#activeSteps = 0;
@@ -63,6 +65,27 @@ export class Run implements TaskContext {
 
 	get attempt(): number {
 		return this.#task.record.attempt;
+	}
+
+	get isKept(): boolean {
+		return this.#task.kept;
+	}
+
+	/** Whether the handler has said that the call takes long. */
+	get isLong(): boolean {
+		return this.#isLong;
+	}
+
+	becomeTask(): void {
+		if (this.#isLong) return;
+		this.#isLong = true;
+		for (const listener of this.#longListeners) listener();
+	}
+
+	/** Calls `listener` when the handler says that the call takes long. */
+	onLong(listener: () => void): () => void {
+		this.#longListeners.add(listener);
+		return () => void this.#longListeners.delete(listener);
 	}
 
 	get principal(): string {

@@ -37,6 +37,16 @@ export interface TaskContext {
 	readonly taskId: string;
 	/** How often the handler was entered for this task; 1 the first time. */
 	readonly attempt: number;
+	/**
+	 * Whether the call has become a task that its client may know; until then its result is the answer of the call
+	 * itself.
+	 */
+	readonly isKept: boolean;
+	/**
+	 * Says that the call takes long, so that a client which declares Tasks is given its task now and need not wait
+	 * for the tool's `syncWindowMs`.
+	 */
+	becomeTask(): void;
 	/** Who the task belongs to. */
 	readonly principal: string;
 	/** What the tool's `prepare` returned; null when it has none. */

@@ -53,6 +53,8 @@ export type TaskEvent =
 	| { readonly type: 'fail'; readonly token: string; readonly error: WireError }
 	/** The handler stopped because of a cancel, or was abandoned. */
 	| { readonly type: 'stopped'; readonly token: string }
+	/** Somebody knows that the worker which holds the lease is dead. */
+	| { readonly type: 'died'; readonly token: string }
 	/** Time has passed. */
 	| { readonly type: 'sweep' };
 
@@ -76,6 +78,8 @@ export type Transition =
 
 type Patch = Partial<Omit<TaskRecord, 'taskId' | 'tool' | 'principal' | 'revision' | 'dueAtMs'>>;
 
+const WORKER_DIED = 'The worker that ran the tool died';
+
 const ENDED: Patch = { lease: null, runAtMs: null, openInputs: {} };
 
 /**
@@ -88,7 +92,7 @@ export function transition(record: TaskRecord, event: TaskEvent, nowMs: number):
 	const outcome = decide(record, event, nowMs);
 	if (typeof outcome === 'string') return refused(outcome);
 	// A worker that says anything else than that it does not know the tool, knows it.
-	const isKnown = 'token' in event && event.type !== 'release';
+	const isKnown = 'token' in event && event.type !== 'release' && event.type !== 'died';
 	return changed(record, isKnown ? { ...outcome, releasedSinceMs: null } : outcome, nowMs);
 }
 
@@ -136,6 +140,8 @@ function decide(record: TaskRecord, event: TaskEvent, nowMs: number): Patch | Re
 			return failed(event.error);
 		case 'stopped':
 			return cancelled(nowMs);
+		case 'died':
+			return lapsed(record, 1, WORKER_DIED, nowMs);
 		case 'sweep':
 			return sweep(record, nowMs);
 	}
@@ -179,7 +185,7 @@ function answer(record: TaskRecord, responses: InputResponses, nowMs: number): P
 
 function sweep(record: TaskRecord, nowMs: number): Patch | Refusal {
 	if (record.lease !== null && record.lease.expiresAtMs <= nowMs)
-		return lapsed(record, 1, 'The worker that ran the tool died', nowMs);
+		return lapsed(record, 1, WORKER_DIED, nowMs);
 	const missed = Object.entries(record.openInputs).find(([, input]) => input.deadlineAtMs <= nowMs);
 	if (missed)
 		return failed(internalError(`No answer to "${missed[0]}" came in time`, { reason: 'input_expired' }));

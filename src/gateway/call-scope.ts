@@ -5,6 +5,8 @@ import type { InputRequest, InputResponse } from '../protocol/task.ts';
 export interface CallScope {
 	/** Who the call belongs to. */
 	readonly principal: string;
+	/** Brings a log message of the upstream to that host, while it waits for the answer. */
+	log(params: object): void;
 	/**
 	 * Brings a question of the upstream to the host that made the call, and the answer back.
 	 *

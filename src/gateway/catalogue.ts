@@ -19,6 +19,8 @@ const FIRST_WAIT_MS = 5_000;
 /** One entry of a list, and whose it is. */
 export interface Offer {
 	readonly upstream: Upstream;
+	/** The upstream's own name of it. */
+	readonly name: string;
 	/** As the upstream wrote it. */
 	readonly entry: JsonObject;
 	/** The families that a tool begins. */
@@ -37,6 +39,8 @@ export class Catalogue {
 	readonly #merged = new Map<ListName, ReadonlyMap<string, Offer>>();
 	readonly #reading = new Map<Upstream, Promise<void>>();
 	readonly #fresh = new Set<Upstream>();
+	/** Lists that an upstream has said are changed, until they are read again. */
+	readonly #announced = new Map<Upstream, Set<ListName>>();
 	#restored: Promise<void> | undefined;
 
 	/** @param onChange - hears which lists changed after they had been given to a host. */
@@ -68,6 +72,11 @@ export class Catalogue {
 			}),
 		).then(() => {});
 		return this.#restored;
+	}
+
+	/** The entry that a host knows by this name, as far as it is known now. */
+	peek(name: ListName, hostName: string): Offer | undefined {
+		return this.#merge(name).get(hostName);
 	}
 
 	/**
@@ -121,8 +130,10 @@ export class Catalogue {
 		);
 	}
 
-	/** Says that an upstream's lists are not what they were. */
-	changed(upstream: Upstream): void {
+	/** Hears from an upstream that a list is not what it was; tells it on once the list was read again. */
+	changed(upstream: Upstream, name: ListName): void {
+		const announced = this.#announced.get(upstream) ?? new Set();
+		this.#announced.set(upstream, announced.add(name));
 		this.#fresh.delete(upstream);
 		void this.refresh(upstream);
 	}
@@ -142,8 +153,11 @@ export class Catalogue {
 		const before = this.#known.get(upstream);
 		this.#learn(upstream, lists);
 		this.#fresh.add(upstream);
+		const announced = this.#announced.get(upstream);
+		this.#announced.delete(upstream);
 		const changed = (['tools', 'prompts', 'resources', 'resourceTemplates'] as const).filter(
-			(name) => JSON.stringify(before?.[name] ?? []) !== JSON.stringify(lists[name]),
+			(name) =>
+				announced?.has(name) === true || JSON.stringify(before?.[name] ?? []) !== JSON.stringify(lists[name]),
 		);
 		if (changed.length === 0) return;
 		this.#onChange(changed);
@@ -166,7 +180,8 @@ export class Catalogue {
 				if (name === 'tools' && upstream.options.tools[tool]?.visible === false) continue;
 				const hostName = isNamed(name) ? upstream.options.prefix + shown : shown;
 				// The first in the order of the configuration wins.
-				if (!merged.has(hostName)) merged.set(hostName, { upstream, entry, mappings, hiddenFrom });
+				if (!merged.has(hostName))
+					merged.set(hostName, { upstream, name: tool, entry, mappings, hiddenFrom });
 			}
 		this.#merged.set(name, merged);
 		return merged;
@@ -181,10 +196,10 @@ export class Catalogue {
 					'a family is not folded',
 				),
 			);
-		return entries.map((entry) => {
+		return entries.flatMap((entry) => {
 			const own = entry[keyOf(name)];
-			const known = typeof own === 'string' ? own : '';
-			return { tool: known, name: known, entry, mappings: [], hiddenFrom: 'nobody' };
+			if (typeof own !== 'string') return [];
+			return [{ tool: own, name: own, entry, mappings: [], hiddenFrom: 'nobody' as const }];
 		});
 	}
 }

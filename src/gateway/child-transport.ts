@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { HoldfastError, messageOf } from '../errors.ts';
-import { type JSONRPCMessage, ReadBuffer, serializeMessage, type Transport } from '../client/sdk.ts';
+import { type JSONRPCMessage, serializeMessage, type Transport } from '../client/sdk.ts';
+import { MessageLines } from './message-lines.ts';
 
 /** A command that is an MCP server on its stdin and stdout. */
 export interface ChildCommand {
@@ -13,7 +14,7 @@ export interface ChildCommand {
 	readonly cwd?: string;
 }
 
-/** Largest message that is read from a child, in bytes; a longer one ends the connection. */
+/** Largest message that is read from a child, in bytes; a longer answer is an error for its request. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 /** How long a child has to end by itself once its stdin is closed, and again after SIGTERM. */
@@ -54,7 +55,14 @@ export class ChildTransport implements Transport {
 	readonly stderr = null;
 	readonly #command: ChildCommand;
 	readonly #onStderr: (text: string) => void;
-	readonly #buffer = new ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES });
+	readonly #lines = new MessageLines(MAX_MESSAGE_BYTES, {
+		onMessage: (message) => this.onmessage?.(message as unknown as JSONRPCMessage),
+		onProblem: (error) => this.onerror?.(error),
+		onLost: (error) => {
+			this.onerror?.(error);
+			this.#closed();
+		},
+	});
 	#child: ChildProcess | undefined;
 	#isClosed = false;
 	#ended: Promise<void> | undefined;
@@ -92,7 +100,7 @@ export class ChildTransport implements Transport {
 				),
 			);
 		});
-		child.stdout?.on('data', (chunk: Buffer) => this.#read(chunk));
+		child.stdout?.on('data', (chunk: Buffer) => this.#isClosed || this.#lines.append(chunk));
 		child.stdout?.once('end', () => this.#closed());
 		child.stderr?.setEncoding('utf8').on('data', this.#onStderr);
 		child.once('exit', () => this.#closed());
@@ -114,35 +122,9 @@ export class ChildTransport implements Transport {
 		await this.#ended;
 	}
 
-	#read(chunk: Buffer): void {
-		try {
-			this.#buffer.append(chunk);
-			for (;;) {
-				const message = this.#next();
-				if (message === null) return;
-				this.onmessage?.(message);
-			}
-		} catch (error) {
-			this.onerror?.(new Error(messageOf(error), { cause: error }));
-			this.#closed();
-		}
-	}
-
-	/** The next message; lines that are none, such as a program's greeting, are reported and passed over. */
-	#next(): JSONRPCMessage | null {
-		for (;;) {
-			try {
-				return this.#buffer.readMessage();
-			} catch (error) {
-				this.onerror?.(new Error(messageOf(error), { cause: error }));
-			}
-		}
-	}
-
 	#closed(): void {
 		if (this.#isClosed) return;
 		this.#isClosed = true;
-		this.#buffer.clear();
 		const child = this.#child;
 		child?.stdin?.end();
 		// The guard now takes the group along.

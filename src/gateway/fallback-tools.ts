@@ -3,7 +3,6 @@ import { durationText } from '../engine/progress.ts';
 import { isHoldfastError } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
-import type { InputResponse } from '../protocol/task.ts';
 import type { CallToolResult, ServerContext } from '../server/sdk.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { HandOver } from '../server/tool-options.ts';
@@ -69,7 +68,10 @@ export async function callFallbackTool(
 		return await tasks.wait(taskId, ctx, { handOver });
 	} catch (error) {
 		if (!isHoldfastError(error, 'TASK_NOT_FOUND')) throw error;
-		return text('There is no such task: the task_id is wrong, or its result was kept long enough and is gone.', true);
+		return text(
+			'There is no such task: the task_id is wrong, or its result was kept long enough and is gone.',
+			true,
+		);
 	}
 }
 
@@ -87,7 +89,7 @@ async function answer(
 		return `key must be one of the open questions: ${open.join(', ')}`;
 	const { action = 'accept', content } = args;
 	const response = { action, ...(isJsonObject(content) && action === 'accept' && { content }) };
-	await tasks.update(taskId, { [key]: response as InputResponse }, ctx);
+	await tasks.update(taskId, { [key]: response }, ctx);
 	return undefined;
 }
 

@@ -1,11 +1,14 @@
 import type { Backend } from '../backend/backend.ts';
-import { type Clock, systemClock } from '../client/clock.ts';
+import { type Clock, systemClock } from '../engine/clock.ts';
 import { type Log, SILENT } from '../engine/options.ts';
+import type { ServerEventBus } from '../server/sdk.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { Catalogue, type CatalogueStore } from './catalogue.ts';
-import { type HostBudgets, UNKNOWN_HOST_BUDGET_MS } from './host-budget.ts';
-import { buildHostServer } from './host-server.ts';
+import type { BudgetOverrides } from './host-budget.ts';
+import { HostNews } from './host-news.ts';
+import { buildHostServer, enterCall } from './host-server.ts';
 import { Upstream } from './upstream.ts';
+import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
 /** Options of {@link Gateway}. */
@@ -15,12 +18,12 @@ export interface GatewayOptions {
 	readonly upstreams: readonly UpstreamOptions[];
 	/** Where the lists of the upstreams are kept between two starts. */
 	readonly catalogue: CatalogueStore;
-	/** How long hosts wait. Default: 45 s for every host. */
-	readonly budgets?: HostBudgets;
+	/** How long hosts wait, where the operator knows better than the table. */
+	readonly budgets: BudgetOverrides;
+	/** Where time comes from for tasks and for how long hosts are held. Default: the machine. */
+	readonly clock?: Clock;
 	/** Default: nowhere. */
 	readonly log?: Log;
-	/** Sets the pace at which folded families are checked. Default: the machine's. */
-	readonly clock?: Clock;
 }
 
 /** Any host in front, any server behind: calls that take long become tasks, or are held, or handed over. */
@@ -28,28 +31,46 @@ export class Gateway {
 	/** Give it to `listen()` or `serveTasksOverStdio()`. */
 	readonly server: TaskServer;
 	readonly upstreams: readonly Upstream[];
+	/** Carries list changes; give it to `listen()`. */
+	readonly bus: ServerEventBus;
 
 	constructor(options: GatewayOptions) {
 		const log = options.log ?? SILENT;
-		this.upstreams = options.upstreams.map((upstream) => new Upstream(upstream, log));
+		const clock = options.clock ?? systemClock;
+		const news = new HostNews();
+		this.bus = news.bus;
+		this.upstreams = options.upstreams.map(
+			(upstream) =>
+				new Upstream(upstream, {
+					log,
+					onListChanged: (changed, name) => catalogue.changed(changed, name),
+					onResourceUpdated: (uri) => news.resourceUpdated(uri),
+					onLogged: (params) => news.logged(params),
+				}),
+		);
 		const catalogue = new Catalogue(this.upstreams, {
 			store: options.catalogue,
 			log,
-			onChange: () => {},
+			onChange: (names) => news.listsChanged(names),
 		});
 		const deps = {
 			catalogue,
-			budgets: options.budgets ?? (() => UNKNOWN_HOST_BUDGET_MS),
+			upstreams: this.upstreams,
+			news,
+			waiting: new WaitingHosts(),
+			budgets: options.budgets,
 			name: 'holdfast-gateway',
 			version: '1',
-			nowMs: () => systemClock.nowMs(),
-			clock: options.clock ?? systemClock,
+			nowMs: () => clock.nowMs(),
+			clock,
 			log,
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
-			server: (tasks) => buildHostServer(deps, tasks),
+			enter: (tool, args, task) => enterCall(deps, tool, args, task),
+			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
+			clock,
 		});
 	}
 

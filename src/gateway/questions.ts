@@ -28,7 +28,8 @@ export class Questions {
 			if (!isHoldfastError(error, 'INPUT_UNAVAILABLE')) throw error;
 			if (request.method !== 'elicitation/create')
 				throw new ProtocolError(WIRE_CODES.methodNotFound, `The host does not offer ${request.method}`);
-			this.#declined.push(String(request.params?.['message'] ?? 'a question'));
+			const message = request.params?.['message'];
+			this.#declined.push(typeof message === 'string' ? message : 'a question');
 			return { action: 'decline' };
 		}
 	}

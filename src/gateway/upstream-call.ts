@@ -4,24 +4,31 @@ import { isHoldfastError, messageOf, TaskFailure } from '../errors.ts';
 import { MAX_TIMER_MS } from '../client/clock.ts';
 import type { Execution } from '../client/execution.ts';
 import { readReference } from '../client/reference.ts';
-import { type CallToolResult, ProtocolError } from '../client/sdk.ts';
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import { type CallToolRequestOptions, type CallToolResult, ProtocolError, type Tool } from '../client/sdk.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
+import type { InputRequest } from '../protocol/task.ts';
 import type { CallScope } from './call-scope.ts';
+import { asHostQuestion, type PreparedCall } from './prepared-call.ts';
 import { Questions } from './questions.ts';
+import { limitResult } from './result-limit.ts';
 import type { Upstream } from './upstream.ts';
 
 /** One call of an upstream's tool. */
 export interface UpstreamCall {
 	readonly upstream: Upstream;
-	/** The upstream's own name of the tool. */
-	readonly tool: string;
+	/** The tool as the upstream lists it. */
+	readonly tool: JsonObject;
 	readonly arguments: JsonObject;
-	/** Goes to the upstream in `_meta`. */
-	readonly meta: JsonObject;
+	readonly prepared: PreparedCall;
+	/** Takes what the upstream logs while it works on the call. */
+	readonly onLog: (params: object) => void;
 	/** Whether a second start does no harm. */
 	readonly repeatable: boolean;
 }
+
+/** Answers to what an upstream asked, and the state that it wants back with them. */
+type Round = Pick<PreparedCall, 'inputResponses' | 'requestState'>;
 
 /**
  * Makes a call of an upstream's tool within a task of the gateway, and ends as the upstream's call ends. A task of
@@ -32,7 +39,11 @@ export interface UpstreamCall {
  */
 export async function callUpstream(call: UpstreamCall, task: TaskContext): Promise<CallToolResult> {
 	const questions = new Questions(task);
-	const scope: CallScope = { principal: task.principal, ask: (request, key) => questions.ask(request, key) };
+	const scope: CallScope = {
+		principal: task.principal,
+		log: call.onLog,
+		ask: (request, key) => questions.ask(request, key),
+	};
 	const me = randomUUID();
 	// Recorded before anything is sent: whoever finds it and did not write it knows that there was a start.
 	const starter = await task.step('send', () => me);
@@ -42,43 +53,88 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 	try {
 		const reference = await task.step('sent', async (): Promise<JsonValue> => {
 			if (!isFirst && !call.repeatable) throw outcomeUnknown(call);
-			execution = await start(call, task, scope);
+			execution = await converse(call, task, scope);
 			if (execution.reference === null) plain = await execution.result();
 			return execution.reference;
 		});
-		if (plain) return questions.annotate(plain);
+		const finish = (result: CallToolResult): CallToolResult =>
+			questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, nameOf(call)));
+		if (plain) return finish(plain);
 		if (typeof reference !== 'string') {
 			// The upstream had answered, and the gateway went away before it could record what.
 			if (!call.repeatable) throw outcomeUnknown(call);
-			const again = await start(call, task, scope);
-			return questions.annotate(await again.result());
+			const again = await converse(call, task, scope);
+			return finish(await again.result());
 		}
-		return questions.annotate(await follow(call, task, scope, execution, reference));
+		return finish(await follow(call, task, scope, execution, reference));
 	} catch (error) {
+		if (error instanceof HostQuestion) return error.result as unknown as CallToolResult;
 		throw asFailure(call, error);
 	}
 }
 
-/** Sends the call, in its turn; resolves with its result or with the upstream's task. */
-function start(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise<Execution> {
-	const { upstream } = call;
-	const params = {
-		name: call.tool,
-		arguments: call.arguments,
-		...(Object.keys(call.meta).length > 0 && { _meta: call.meta }),
-	};
-	return upstream.limit(async () => {
-		task.signal.throwIfAborted();
-		await upstream.connect();
-		return upstream.scopes.run(scope, () =>
-			upstream.tasks.startTool(params, {
-				signal: task.signal,
-				timeout: MAX_TIMER_MS,
-				onprogress: ({ progress, total, message }) =>
-					task.progress({ progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }),
-			}),
+/**
+ * Sends the call, and again with answers for as long as the upstream asks. What it asks before anybody knows of a
+ * task is the host's own to answer, in a call of its own.
+ */
+async function converse(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise<Execution> {
+	let round: Round = call.prepared;
+	for (;;) {
+		const execution = await send(call, round, task, scope);
+		if (execution.reference !== null) {
+			task.becomeTask();
+			return execution;
+		}
+		const result: JsonObject = { ...(await execution.result()) } as JsonObject;
+		if (result['resultType'] !== 'input_required') return execution;
+		if (call.prepared.capabilities !== null && !task.isKept) throw new HostQuestion(asHostQuestion(result));
+		const requests = isJsonObject(result['inputRequests']) ? result['inputRequests'] : {};
+		const answers = Object.entries(requests).map(
+			async ([key, request]) =>
+				[key, await scope.ask(request as unknown as InputRequest, undefined)] as const,
 		);
+		const { requestState } = result;
+		round = {
+			inputResponses: Object.fromEntries(await Promise.all(answers)),
+			requestState: typeof requestState === 'string' ? requestState : null,
+		};
+	}
+}
+
+/** Sends one round of the call, in its turn; resolves with its result or with the upstream's task. */
+function send(call: UpstreamCall, round: Round, task: TaskContext, scope: CallScope): Promise<Execution> {
+	const { upstream, prepared } = call;
+	const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+	task.signal.addEventListener('abort', () => stop(task.signal.reason), { once: true });
+	const sent = upstream.limit(async () => {
+		task.signal.throwIfAborted();
+		return upstream.use(() => {
+			const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
+			const params = {
+				name: nameOf(call),
+				arguments: call.arguments,
+				...(Object.keys(meta).length > 0 && { _meta: meta }),
+				...(round.inputResponses && { inputResponses: round.inputResponses }),
+				...(round.requestState !== null && { requestState: round.requestState }),
+			};
+			return upstream.scopes.run(scope, () =>
+				upstream.tasks.startTool(params, {
+					allowInputRequired: true,
+					...headersOf(call.tool),
+					signal: task.signal,
+					timeout: MAX_TIMER_MS,
+					onprogress: ({ progress, total, message }) =>
+						task.progress({
+							progress,
+							...(total !== undefined && { total }),
+							...(message !== undefined && { message }),
+						}),
+				}),
+			);
+		});
 	});
+	// A call that waits for its turn need not wait for it to be stopped.
+	return Promise.race([sent, stopped]);
 }
 
 /** Follows a task of the upstream to its end, whatever happens to connections in between. */
@@ -119,18 +175,45 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 		});
 }
 
+/** The upstream's own name of the tool. */
+export function nameOf({ tool }: UpstreamCall): string {
+	const { name } = tool;
+	return typeof name === 'string' ? name : '';
+}
+
+/** The SDK puts arguments into headers where it is given a definition that wants it, and validates results by it. */
+export function headersOf(tool: JsonObject): Pick<CallToolRequestOptions, 'toolDefinition'> {
+	return JSON.stringify(tool['inputSchema'] ?? {}).includes('"x-mcp-header"')
+		? { toolDefinition: tool as unknown as Tool }
+		: {};
+}
+
+/** Leaves the step in which the call was sent, so that nothing of it is recorded. */
+class HostQuestion extends Error {
+	readonly result: JsonObject;
+
+	constructor(result: JsonObject) {
+		super('The upstream asks before there is a task');
+		this.result = result;
+	}
+}
+
 /** The failure of a call of which nobody can tell whether it was done. */
-export function outcomeUnknown({ upstream, tool }: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
+export function outcomeUnknown(
+	call: UpstreamCall,
+	reason = 'the gateway was restarted while it ran',
+): TaskFailure {
 	return new TaskFailure(
 		WIRE_CODES.internalError,
-		`The outcome of ${tool} on the server "${upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
+		`The outcome of ${nameOf(call)} on the server "${call.upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
 	);
 }
 
 /** What a call that went wrong ends with: the upstream's own error, or the truth about what is known. */
 export function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof TaskFailure) return error;
-	if (error instanceof ProtocolError) return new TaskFailure(error.code, error.message, error.data as JsonValue);
+	if (error instanceof ProtocolError)
+		return new TaskFailure(error.code, error.message, error.data as JsonValue);
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
 	if (isHoldfastError(error, 'TASK_NOT_FOUND') || isHoldfastError(error, 'TASK_EXPIRED'))
 		return outcomeUnknown(call, `it lost its task (${messageOf(error)})`);

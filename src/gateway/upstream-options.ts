@@ -33,6 +33,8 @@ export interface UpstreamOptions {
 	readonly prefix: string;
 	/** How many calls are in flight at once; further ones wait their turn. Default 64. */
 	readonly maxConcurrentCalls: number;
+	/** Largest result of a call that is passed on, as JSON in bytes. Default 10 MiB. */
+	readonly maxResultBytes: number;
 	/** How long it may take to start and to answer the handshake, in milliseconds. Default 30,000. */
 	readonly startTimeoutMs: number;
 	/** By the upstream's own names. */

@@ -11,6 +11,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The same object without one of its keys. */
+export function without(object: JsonObject, key: string): JsonObject {
+	return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
+}
+
 /**
  * Deeper than anything that a form, a model or a person makes. Encoders that recurse end far below what parsers
  * take, so that a deeper value is refused where it arrives.

@@ -1,5 +1,5 @@
 import type { TaskRecord } from '../backend/record.ts';
-import { type Call, isDecided } from '../engine/call.ts';
+import type { Call } from '../engine/call.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
@@ -7,10 +7,12 @@ import { isTerminal } from '../protocol/status.ts';
 import type { InputResponse } from '../protocol/task.ts';
 import { type CallSite, declaredInputs, endedAnswer, envelopeOf } from './call-site.ts';
 import type { RawCall } from './exchange.ts';
-import { hold } from './hold.ts';
+import { hold, progressTokenOf } from './hold.ts';
+import { toLegacyTask } from './legacy-task.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { type CallToolResult, isInputRequiredResult } from './sdk.ts';
 import { InvalidParams, MISSING_CAPABILITY, toWireError } from './task-methods.ts';
+import { tellTheNews } from './task-news.ts';
 import { toCreateTaskResult } from './wire-task.ts';
 
 const TRACE_KEYS = ['traceparent', 'tracestate', 'baggage'];
@@ -23,12 +25,14 @@ export async function answerCall<Args>(
 	raw: RawCall,
 ): Promise<CallToolResult> {
 	const { ctx, options, exchange } = site;
-	const declared = declaresTasks(envelopeOf(ctx));
+	const client = exchange.legacyClientOf(ctx);
+	const declared = client ? client.hasTasks && raw.asksForTask : declaresTasks(envelopeOf(ctx));
 	if (options.support === 'required' && !declared)
 		return exchange.answer(ctx, { kind: 'error', error: MISSING_CAPABILITY });
 	try {
 		const call = await begin(runtime, site, raw, declared);
 		if ('content' in call || isInputRequiredResult(call)) return call as CallToolResult;
+		if (declared && client) return await giveLegacyTask(runtime, site, call, raw);
 		return declared && options.support !== 'forbidden'
 			? await giveTask(runtime, site, call)
 			: await hold(runtime, site, call, raw.name);
@@ -44,7 +48,8 @@ async function begin<Args>(
 	raw: RawCall,
 	declared: boolean,
 ): Promise<Call | CallToolResult> {
-	const { args, ctx, options } = site;
+	const { args, ctx, options, exchange } = site;
+	const client = exchange.legacyClientOf(ctx);
 	const engine = runtime.engine();
 	const principal = runtime.principal(ctx.http);
 	if (raw.heldTaskId !== undefined) {
@@ -69,10 +74,14 @@ async function begin<Args>(
 		principal,
 		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
 		inputCapabilities:
-			declared || !options.handOver ? declaredInputs(ctx) : options.handOver.inputs(ctx, declaredInputs(ctx)),
+			declared || !options.handOver
+				? declaredInputs(site)
+				: options.handOver.inputs(ctx, declaredInputs(site)),
 		idempotencyKey,
 		trace: traceOf(raw.meta),
-		keepFirst: declared && options.syncWindowMs === 0 && options.support !== 'forbidden',
+		joinsRunning: options.joinsRunning,
+		keepFirst:
+			declared && options.support !== 'forbidden' && (client !== undefined || options.syncWindowMs === 0),
 	});
 }
 
@@ -84,7 +93,7 @@ async function giveTask<Args>(
 ): Promise<CallToolResult> {
 	const { options, exchange, ctx } = site;
 	const record =
-		options.syncWindowMs > 0 || call.joined ? await call.until(isDecided, options.syncWindowMs) : undefined;
+		options.syncWindowMs > 0 || call.joined ? await call.inWindow(options.syncWindowMs) : undefined;
 	if (record && isTerminal(record.status) && (!call.kept || call.joined)) return endedAnswer(site, record);
 	let kept: TaskRecord;
 	try {
@@ -93,8 +102,26 @@ async function giveTask<Args>(
 		await call.abandon();
 		throw error;
 	}
+	// The handler ended while it was stored, with a question that comes before any task.
+	if (kept.result?.['resultType'] === 'input_required') return endedAnswer(site, kept);
 	const result = toCreateTaskResult(kept, runtime.engine().nowMs());
 	return exchange.answer(ctx, { kind: 'result', result: { ...result } });
+}
+
+/** Gives the handle at once, as a client of 2025-11-25 that asks for a task must get it (L02). */
+async function giveLegacyTask<Args>(
+	runtime: TaskRuntime,
+	site: CallSite<Args>,
+	call: Call,
+	raw: RawCall,
+): Promise<CallToolResult> {
+	const { exchange, ctx } = site;
+	const engine = runtime.engine();
+	const record = await call.current();
+	exchange.knownTasks.add(record.taskId);
+	tellTheNews(exchange, engine, record, progressTokenOf(raw.meta));
+	const task = { ...toLegacyTask(record, engine.nowMs()) };
+	return exchange.answer(ctx, { kind: 'result', result: { task } });
 }
 
 /** What a tool's own code threw; the SDK answers for it as for any tool. */

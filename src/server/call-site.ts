@@ -4,6 +4,7 @@ import { type InputCapabilities, inputCapabilities } from '../protocol/capabilit
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META } from '../protocol/names.ts';
 import type { Exchange } from './exchange.ts';
+import { legacyResult } from './legacy-task.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskHandler } from './tasks.ts';
 import type { CheckedOptions } from './tool-options.ts';
@@ -22,15 +23,16 @@ export interface CallSite<Args> {
 export function endedAnswer<Args>({ exchange, ctx }: CallSite<Args>, record: TaskRecord): CallToolResult {
 	if (record.status === 'failed' && record.error)
 		return exchange.answer(ctx, { kind: 'error', error: record.error });
-	return exchange.answer(ctx, {
-		kind: 'result',
-		result: wholeResult(record.result ?? toolError('The task was cancelled')),
-	});
+	const result = exchange.legacyClientOf(ctx)
+		? legacyResult(record)
+		: wholeResult(record.result ?? toolError('The task was cancelled'));
+	return exchange.answer(ctx, { kind: 'result', result });
 }
 
 /** What the client that made a request says it can be asked for. */
-export function declaredInputs(ctx: ServerContext): InputCapabilities {
-	return inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]);
+export function declaredInputs<Args>({ exchange, ctx }: CallSite<Args>): InputCapabilities {
+	const client = exchange.legacyClientOf(ctx);
+	return client?.input ?? inputCapabilities(envelopeOf(ctx)[CLIENT_CAPABILITIES_META]);
 }
 
 /** The per-request facts of 2026-07-28; empty on earlier protocol versions. */

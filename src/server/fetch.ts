@@ -1,7 +1,14 @@
-import { isJsonObject } from '../protocol/json.ts';
+import { TASKS_PROTOCOL_VERSION } from '../protocol/names.ts';
 import { asTaskListen, HttpListen } from './listen-http.ts';
 import { heldResponse } from './held-response.ts';
-import { type AuthInfo, createMcpHandler, type ServerEventBus } from './sdk.ts';
+import {
+	type AuthInfo,
+	createMcpHandler,
+	isLegacyRequest,
+	readRequestBody,
+	type ServerEventBus,
+} from './sdk.ts';
+import { type SessionOptions, sessionOptions, Sessions } from './sessions.ts';
 import type { TaskServer } from './task-server.ts';
 
 /** Options of {@link createFetch}. */
@@ -12,6 +19,14 @@ export interface FetchOptions {
 	readonly maxListenStreams?: number;
 	/** The SDK's event bus, for servers that publish list changes. */
 	readonly bus?: ServerEventBus;
+	/**
+	 * Bounds of the sessions of clients that speak a protocol version before 2026-07-28. A session lives in one
+	 * process, so replicas need a balancer that sends `Mcp-Session-Id` to the same one. False serves these clients
+	 * without sessions: then any replica can answer, but none can ask them anything.
+	 *
+	 * @throws INVALID_OPTION
+	 */
+	readonly sessions?: Partial<SessionOptions> | false;
 }
 
 /** What a request came with beside itself. */
@@ -25,7 +40,7 @@ export interface FetchExtras {
 /** A web-standard handler of one MCP endpoint. */
 export interface TaskFetch {
 	fetch(request: Request, extras?: FetchExtras): Promise<Response>;
-	/** Ends listen streams with their completion result, then everything that is in flight. */
+	/** Ends listen streams with their completion result, then sessions and everything that is in flight. */
 	close(): Promise<void>;
 }
 
@@ -38,18 +53,34 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
  */
 export function createFetch(server: TaskServer, options: FetchOptions = {}): TaskFetch {
 	const { runtime } = server;
+	const maxBodyBytes = options.maxBodyBytes ?? MAX_BODY_BYTES;
 	const handler = createMcpHandler((context) => runtime.build(context), {
-		maxRequestBodySize: options.maxBodyBytes ?? MAX_BODY_BYTES,
+		maxRequestBodySize: maxBodyBytes,
 		onerror: (error) => server.log.warn({ error: error.message }, 'the SDK refused a request'),
 		...(options.bus && { bus: options.bus }),
 	});
 	const listen = new HttpListen(runtime, options.maxListenStreams ?? 1_000);
+	const sessions =
+		options.sessions === false ? undefined : new Sessions(server, sessionOptions(options.sessions));
+
+	/** The answer of a session; undefined where the request belongs to none. */
+	async function inSession(request: Request, extras: FetchExtras): Promise<Response | undefined> {
+		if (!sessions || request.headers.get('mcp-protocol-version') === TASKS_PROTOCOL_VERSION) return undefined;
+		const parsedBody: unknown =
+			extras.parsedBody ?? (request.method === 'POST' ? await readJson(request, maxBodyBytes) : undefined);
+		// What cannot be read is for the SDK to refuse.
+		if (request.method === 'POST' && parsedBody === undefined) return undefined;
+		if (!(await isLegacyRequest(request, parsedBody))) return undefined;
+		return sessions.answer(request, { ...extras, parsedBody });
+	}
 
 	async function fetch(request: Request, extras: FetchExtras = {}): Promise<Response> {
+		const answer = await inSession(request, extras);
+		if (answer) return answer;
 		const method = request.headers.get('mcp-method');
 		if (request.method !== 'POST') return handler.fetch(request, extras);
 		if (method === 'subscriptions/listen') {
-			const parsedBody: unknown = extras.parsedBody ?? (await readJson(request));
+			const parsedBody: unknown = extras.parsedBody ?? (await readJson(request, maxBodyBytes));
 			const wanted = asTaskListen(parsedBody);
 			const inner = await handler.fetch(request, { ...extras, ...(wanted && { parsedBody }) });
 			return wanted ? listen.answer(wanted, inner, runtime.principal(extras), request.signal) : inner;
@@ -65,6 +96,7 @@ export function createFetch(server: TaskServer, options: FetchOptions = {}): Tas
 		fetch,
 		close: async () => {
 			listen.close();
+			await sessions?.close();
 			await handler.close();
 		},
 	};
@@ -74,11 +106,13 @@ function acceptsEvents(request: Request): boolean {
 	return (request.headers.get('accept') ?? '').includes('text/event-stream');
 }
 
-/** The body, left readable for the SDK, which answers for one that is no JSON. */
-async function readJson(request: Request): Promise<unknown> {
-	const body: unknown = await request
-		.clone()
-		.json()
-		.catch(() => undefined);
-	return isJsonObject(body) ? body : undefined;
+/** The body, left readable for the SDK, which answers for one that is no JSON or too large. */
+async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+	const body = await readRequestBody(request.clone(), maxBytes);
+	if (body.tooLarge) return undefined;
+	try {
+		return JSON.parse(body.text);
+	} catch {
+		return undefined;
+	}
 }

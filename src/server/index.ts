@@ -7,6 +7,7 @@ export { createFetch, type FetchExtras, type FetchOptions, type TaskFetch } from
 export { listen, type Listening, type ListenOptions } from './listen.ts';
 export { ANONYMOUS, type PrincipalOf, tokenPrincipal } from './principal.ts';
 export type { TaskServerFactory } from './runtime.ts';
+export type { SessionOptions } from './sessions.ts';
 export { serveTasksOverStdio, type StdioOptions, type StdioServing } from './stdio.ts';
 export { createTaskServer, TaskServer, type TaskServerOptions } from './task-server.ts';
 export type { TaskHandler, Tasks } from './tasks.ts';

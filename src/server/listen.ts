@@ -5,6 +5,7 @@ import { isDeeperThan, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { announcesTaskMethod, answerDirectly, asDirectRequest } from './direct.ts';
 import { createFetch, type FetchOptions, MAX_BODY_BYTES, type TaskFetch } from './fetch.ts';
+import { BAD_REQUEST } from './refusal.ts';
 import {
 	type AuthInfo,
 	bearerAuthChallengeResponse,
@@ -220,8 +221,7 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<string | 
 
 function refuse(response: ServerResponse, status: number, message: string): void {
 	response.setHeader('connection', 'close');
-	// The code that the SDK gives to what is wrong with the HTTP request itself.
-	writeJson(response, status, errorText(-32000, message));
+	writeJson(response, status, errorText(BAD_REQUEST, message));
 }
 
 function writeJson(response: ServerResponse, status: number, json: string): void {

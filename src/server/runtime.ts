@@ -3,6 +3,7 @@ import type { TaskDetails } from '../backend/record.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { HandlerEnd } from '../engine/outcome.ts';
 import type { Run } from '../engine/run.ts';
+import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import {
@@ -15,7 +16,9 @@ import {
 import { answerCall } from './answer-call.ts';
 import type { CallSite } from './call-site.ts';
 import { Exchange } from './exchange.ts';
+import { registerLegacyMethods } from './legacy-methods.ts';
 import { localPrincipal, type PrincipalOf } from './principal.ts';
+import { QuestionDesk } from './question-desk.ts';
 import {
 	type AuthInfo,
 	type CallToolResult,
@@ -27,11 +30,21 @@ import { registerTaskMethods } from './task-methods.ts';
 import { Tasks } from './tasks.ts';
 
 /**
- * Builds one SDK server with its tools. It is called for every request and for every run of a handler, as
- * the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
+ * Builds one SDK server with its tools. It is called for every request, for every session of an earlier protocol
+ * version and for every run of a handler, as the SDK does, so keep it cheap and open connections outside of it. Tools that run as tasks must be
  * registered whoever asks: a run after a restart has no request.
  */
 export type TaskServerFactory = (tasks: Tasks, context: McpRequestContext) => McpServer | Promise<McpServer>;
+
+/**
+ * Runs the handler of a tool; undefined where there is no such tool. For a server that validates neither arguments
+ * nor output, because somebody behind it does.
+ */
+export type DirectEntrance = (
+	tool: string,
+	args: JsonObject,
+	task: TaskContext,
+) => Promise<CallToolResult | undefined>;
 
 /** A handler that is being entered through the SDK. */
 interface Entry {
@@ -50,9 +63,13 @@ export class TaskRuntime {
 	readonly engine: () => Engine;
 	/** Resolves when the engine can be asked; discovery does not wait for it. */
 	readonly ready: () => Promise<void>;
+	/** Where clients of earlier protocol versions are asked what tasks ask. */
+	readonly questions = new QuestionDesk();
 	readonly #principalOf: PrincipalOf;
 	readonly #build: TaskServerFactory;
+	readonly #enter: DirectEntrance | undefined;
 	readonly #entries = new Map<string, Entry>();
+	readonly #exchanges = new WeakMap<McpServer, Exchange>();
 	readonly #inner: {
 		fetch(request: Request, options?: { parsedBody?: unknown }): Promise<Response>;
 		close(): Promise<void>;
@@ -61,6 +78,7 @@ export class TaskRuntime {
 
 	constructor(options: {
 		readonly build: TaskServerFactory;
+		readonly enter: DirectEntrance | undefined;
 		readonly engine: () => Engine;
 		readonly principalOf: PrincipalOf;
 		readonly ready: () => Promise<void>;
@@ -70,6 +88,7 @@ export class TaskRuntime {
 		this.ready = options.ready;
 		this.#principalOf = options.principalOf;
 		this.#build = options.build;
+		this.#enter = options.enter;
 		this.#inner = createMcpHandler((context) => this.build(context, true), {
 			legacy: 'reject',
 			onerror: options.onError,
@@ -87,12 +106,18 @@ export class TaskRuntime {
 		const server = await this.#build(tasks, context);
 		if (!(server instanceof McpServer))
 			throw new HoldfastError('INVALID_OPTION', 'The server function must return an McpServer');
-		exchange = new Exchange(server);
+		exchange = new Exchange(server, context.era);
+		this.#exchanges.set(server, exchange);
 		if (context.era === 'modern' && !isEntry) {
 			server.server.registerCapabilities({ extensions: { [TASKS_EXTENSION]: {} } });
 			registerTaskMethods(server, exchange, this);
-		}
+		} else if (!isEntry) registerLegacyMethods(server, exchange, this);
 		return server;
+	}
+
+	/** Takes the client of a server that was built here for gone. */
+	giveUp(server: McpServer): void {
+		this.#exchanges.get(server)?.giveUp();
 	}
 
 	/** Who a request belongs to: over HTTP the token says it, over stdio it is the local user. */
@@ -120,6 +145,8 @@ export class TaskRuntime {
 
 	/** Whether a tool says of itself that a second run does no harm. */
 	async isRepeatable(tool: string): Promise<boolean> {
+		// Whoever is entered directly says in its options what may be entered again.
+		if (this.#enter) return false;
 		this.#repeatable ??= this.#readHints().catch((error: unknown) => {
 			this.#repeatable = undefined;
 			throw error;
@@ -129,6 +156,7 @@ export class TaskRuntime {
 
 	/** Enters a tool's handler through the SDK, which validates arguments and output as for any call. */
 	readonly execute = async (details: TaskDetails, run: Run): Promise<HandlerEnd> => {
+		if (this.#enter) return enterDirectly(this.#enter, details, run);
 		const entryId = randomUUID();
 		const entry: Entry = { run, entered: false, thrown: undefined };
 		this.#entries.set(entryId, entry);
@@ -201,6 +229,19 @@ export class TaskRuntime {
 		const text = await response.text();
 		const answer: unknown = text === '' ? {} : JSON.parse(text);
 		return isJsonObject(answer) ? answer : {};
+	}
+}
+
+async function enterDirectly(
+	enter: DirectEntrance,
+	{ record, arguments: args }: TaskDetails,
+	run: Run,
+): Promise<HandlerEnd> {
+	try {
+		const result = await enter(record.tool, args, run);
+		return result ? { kind: 'returned', result } : { kind: 'unknown_tool' };
+	} catch (error) {
+		return { kind: 'threw', error };
 	}
 }
 

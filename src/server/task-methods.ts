@@ -91,7 +91,7 @@ export function toWireError(error: unknown): WireError {
 }
 
 /** @throws InvalidParams naming what is wrong. */
-function checkResponses(responses: unknown): Record<string, InputResponse> {
+export function checkResponses(responses: unknown): Record<string, InputResponse> {
 	if (!isJsonObject(responses)) throw new InvalidParams('params.inputResponses must be an object');
 	for (const [key, response] of Object.entries(responses))
 		if (!isJsonObject(response))

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import type { Backend } from '../backend/backend.ts';
 import type { TaskLimits } from '../backend/store.ts';
 import { type Clock, systemClock } from '../engine/clock.ts';
@@ -6,7 +5,8 @@ import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
-import { TaskRuntime, type TaskServerFactory } from './runtime.ts';
+import { isOwnerGone, processOwner } from './process-owner.ts';
+import { type DirectEntrance, TaskRuntime, type TaskServerFactory } from './runtime.ts';
 
 /** Options of {@link createTaskServer}. */
 export interface TaskServerOptions {
@@ -14,6 +14,8 @@ export interface TaskServerOptions {
 	readonly backend: Backend;
 	/** Builds the SDK server with its tools. */
 	readonly server: TaskServerFactory;
+	/** Runs handlers without the SDK's validation. Default: they are entered through a server that `server` built. */
+	readonly enter?: DirectEntrance;
 	/** How many handlers run at once in this process; the rest waits in the store. Default 64. */
 	readonly concurrency?: number;
 	/** How many tasks may exist. Default: 10,000 open for one principal, 1,000,000 in all, 100,000 kept. */
@@ -32,6 +34,8 @@ export interface TaskServerOptions {
 export class TaskServer {
 	readonly runtime: TaskRuntime;
 	readonly log: Log;
+	/** Where time comes from. */
+	readonly clock: Clock;
 	readonly #backend: Backend;
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
@@ -46,9 +50,11 @@ export class TaskServer {
 				`concurrency is ${concurrency}; it must be an integer, 0 or more`,
 			);
 		this.log = options.log ?? SILENT;
+		this.clock = options.clock ?? systemClock;
 		this.#backend = options.backend;
 		this.runtime = new TaskRuntime({
 			build: options.server,
+			enter: options.enter,
 			engine: () => this.engine,
 			principalOf: options.principal ?? tokenPrincipal,
 			ready: () => this.start(),
@@ -56,13 +62,14 @@ export class TaskServer {
 		});
 		this.#engine = new Engine({
 			backend: options.backend,
-			clock: options.clock ?? systemClock,
+			clock: this.clock,
 			limits: { ...DEFAULT_LIMITS, ...options.limits },
 			timing: { ...DEFAULT_TIMING, ...options.timing },
 			log: this.log,
 			execute: this.runtime.execute,
 			concurrency,
-			owner: `${hostname()}:${process.pid}`,
+			owner: processOwner(),
+			isOwnerGone,
 		});
 	}
 

@@ -3,11 +3,12 @@ import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { InputResponse, InputResponses } from '../protocol/task.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RawCall } from './exchange.ts';
 import { hold } from './hold.ts';
 import type { CallToolResult, ServerContext } from './sdk.ts';
 import type { TaskRuntime } from './runtime.ts';
 import { checkOptions, type TaskToolOptions } from './tool-options.ts';
+import { noteSupport } from './tool-support.ts';
 
 /** A tool's handler. What it returns is what the call returns, at once or as a task's result. */
 export type TaskHandler<Args, Prepared extends JsonValue = JsonValue> = (
@@ -23,6 +24,11 @@ export class Tasks {
 	constructor(runtime: TaskRuntime, exchange: () => Exchange) {
 		this.#runtime = runtime;
 		this.#exchange = exchange;
+	}
+
+	/** The call that a tool callback answers, as it came; undefined outside of one. */
+	rawCall(ctx: ServerContext): RawCall | undefined {
+		return this.#exchange().callOf(ctx);
 	}
 
 	/** A task of the caller, as it stands. @throws TASK_NOT_FOUND */
@@ -65,7 +71,8 @@ export class Tasks {
 
 	/**
 	 * The callback to give to the SDK's `registerTool`: it validates as always, then the call runs as a durable
-	 * task. The tool needs an `inputSchema`; `z.object({})` where it takes nothing.
+	 * task. The tool needs an `inputSchema`; `z.object({})` where it takes nothing. Register the callback itself,
+	 * not a function around it: 2025-11-25 wants `tools/list` to say which tools are task tools.
 	 *
 	 * @throws INVALID_OPTION
 	 */
@@ -76,7 +83,9 @@ export class Tasks {
 		const checked = checkOptions<Args>(options);
 		// What `prepare` returned went through the store as JSON; only its author knows its type.
 		const untyped = handler as unknown as TaskHandler<Args>;
-		return (args, ctx) =>
+		const callback = (args: Args, ctx: ServerContext): Promise<CallToolResult> =>
 			this.#runtime.answer({ args, ctx, options: checked, handler: untyped, exchange: this.#exchange() });
+		noteSupport(callback, checked.support);
+		return callback;
 	}
 }

@@ -2,6 +2,7 @@ import type { ResumePolicy, RetryPolicy, TaskPolicy, TaskRecord } from '../backe
 import { HoldfastError } from '../errors.ts';
 import type { InputCapabilities } from '../protocol/capabilities.ts';
 import type { JsonValue } from '../protocol/json.ts';
+import type { TaskSupport } from '../protocol/legacy-tasks.ts';
 import type { CallToolResult, InputRequiredResult, ServerContext } from './sdk.ts';
 
 /** What happens to a held call that takes longer than its client waits. */
@@ -23,10 +24,10 @@ export interface HandOver {
 /** How one tool behaves as a task. Every duration is in milliseconds. */
 export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
 	/**
-	 * `optional`: a task for clients that declare Tasks, a held call for others. `required`: -32021 for the
-	 * others (T04). `forbidden`: never a task. Default `optional`.
+	 * `optional`: a task for clients that declare Tasks (on 2025-11-25: that ask for one), a held call for others.
+	 * `required`: -32021 for the others (T04), -32601 on 2025-11-25. `forbidden`: never a task. Default `optional`.
 	 */
-	readonly support?: 'optional' | 'required' | 'forbidden';
+	readonly support?: TaskSupport;
 	/**
 	 * How long a call may take and still be answered at once, leaving no task behind; the clock starts when the
 	 * handler is entered. 0 makes every declared call a task. Default 1,000; 0 to 30,000.
@@ -57,10 +58,17 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	readonly maxCrashes?: number;
 	/**
 	 * When the connection of a held call breaks: `continue` lets the work go on, to be found by a call with the
-	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it.
-	 * Default `continue`.
+	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it. A session
+	 * of an earlier protocol version outlives its connections: there, the client is taken for gone when it has no
+	 * stream open and sends nothing for a minute, or when its session ends. Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
+	/**
+	 * Whether a call joins an equal one, of the same principal and with the same arguments, that runs in this
+	 * process: a client that gave up and calls again starts no second run. Only for tools that are the same whether
+	 * they run once or twice. Default false.
+	 */
+	readonly joinsRunning?: boolean;
 	/** How a held call is answered before its task ends. Default: it is held to the end. */
 	readonly handOver?: HandOver;
 	/**
@@ -96,10 +104,11 @@ const RETRY_RANGES = {
 
 /** Options that were checked and filled up. */
 export interface CheckedOptions<Args> {
-	readonly support: 'optional' | 'required' | 'forbidden';
+	readonly support: TaskSupport;
 	readonly syncWindowMs: number;
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];
+	readonly joinsRunning: boolean;
 	readonly handOver: HandOver | undefined;
 	/** The policy of one task. */
 	policyFor(args: Args, repeatable: boolean): TaskPolicy;
@@ -130,6 +139,7 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 		syncWindowMs,
 		onDisconnect,
 		prepare,
+		joinsRunning: options.joinsRunning ?? false,
 		handOver,
 		policyFor(args, repeatable) {
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;

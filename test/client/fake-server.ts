@@ -88,6 +88,8 @@ export class FakeServer {
 	readonly seen: Seen[] = [];
 	/** What the client did that the specification forbids. */
 	readonly violations: string[] = [];
+	/** What `tools/list` lists. */
+	tools: readonly Json[] = [];
 	/** The fields of `tools/call` results, by default a new task. */
 	call: (params: Json) => unknown = () => ({ resultType: 'task', ...task() });
 	/** The task that the `n`th `tasks/get` of this id is answered with, from 1. */
@@ -175,7 +177,7 @@ export class FakeServer {
 			case 'server/discover':
 				return DISCOVER;
 			case 'tools/list':
-				return { resultType: 'complete', tools: [], ttlMs: 0, cacheScope: 'private' };
+				return { resultType: 'complete', tools: this.tools, ttlMs: 0, cacheScope: 'private' };
 			case 'tools/call':
 				return this.call(params);
 			case 'tasks/get': {

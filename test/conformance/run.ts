@@ -1,9 +1,9 @@
 /**
  * Runs the official conformance suite against the fixture server.
  *
- *   node test/conformance/run.ts                         the task scenarios, then the whole suite
- *   node test/conformance/run.ts --scenario NAME         one scenario
- *   node test/conformance/run.ts --spec-version 2025-11-25   another revision's suite
+ *   node test/conformance/run.ts                             the task scenarios, then each revision's suite
+ *   node test/conformance/run.ts --scenario NAME             one scenario
+ *   node test/conformance/run.ts --spec-version 2025-11-25   one revision's suite
  *
  * A warning counts as a failure. Add `--verbose` for the harness's own output.
  */
@@ -19,6 +19,7 @@ import { parseArgs } from 'node:util';
 import { judge, type Outcome, readBaseline, readOutcomes, unused, type Verdict } from './baseline.ts';
 
 const CURRENT = '2026-07-28';
+const EARLIER = ['2025-11-25', '2025-06-18'];
 const TOTAL_MS = 6 * 60_000;
 const START_MS = 20_000;
 const STOP_MS = 3_000;
@@ -39,26 +40,34 @@ const TASK_SCENARIOS = [
 const HARNESS = fileURLToPath(
 	new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
 );
-const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url));
 
 const { values: options } = parseArgs({
 	options: {
 		scenario: { type: 'string' },
 		'spec-version': { type: 'string' },
+		gateway: { type: 'boolean', default: false },
 		verbose: { type: 'boolean', default: false },
 	},
 });
-const version = options['spec-version'] ?? CURRENT;
-const baselineName = version === CURRENT ? 'expected-failures.yml' : `expected-failures-${version}.yml`;
-const baselineFile = fileURLToPath(new URL(`./${baselineName}`, import.meta.url));
+const SERVER = fileURLToPath(
+	new URL(options.gateway ? './gateway-server.ts' : './server.ts', import.meta.url),
+);
+const version = options['spec-version'];
+const baselineFile = fileURLToPath(
+	new URL(options.gateway ? './expected-failures-gateway.yml' : './expected-failures.yml', import.meta.url),
+);
 
 /** The arguments that select what to run, one entry per call of the harness. */
 function plan(): string[][] {
-	const suite = ['--suite', 'all', '--spec-version', version];
-	if (options.scenario?.startsWith('tasks-')) return [['--scenario', options.scenario]];
-	if (options.scenario !== undefined) return [['--scenario', options.scenario, '--spec-version', version]];
-	if (version !== CURRENT) return [suite];
-	return [...TASK_SCENARIOS.map((name) => ['--scenario', name]), suite];
+	const { scenario } = options;
+	if (scenario?.startsWith('tasks-')) return [['--scenario', scenario]];
+	if (scenario !== undefined) return [['--scenario', scenario, '--spec-version', version ?? CURRENT]];
+	const tasks = version === undefined || version === CURRENT ? TASK_SCENARIOS : [];
+	const versions = version === undefined ? [CURRENT, ...EARLIER] : [version];
+	return [
+		...tasks.map((name) => ['--scenario', name]),
+		...versions.map((each) => ['--suite', 'all', '--spec-version', each]),
+	];
 }
 
 interface FixtureServer {
@@ -170,6 +179,7 @@ async function runAll(signal: AbortSignal): Promise<boolean> {
 			for (const [index, selection] of plan().entries()) {
 				const results = await mkdtemp(join(folder, `${index}-`));
 				const code = await harness(server.url, selection, results, signal);
+				if (selection.includes('--suite')) console.log(`\n${selection.at(-1)}`);
 				const batch = readOutcomes(results).map((outcome: Outcome) => judge(outcome, baseline));
 				batch.forEach(printRow);
 				verdicts.push(...batch);
@@ -201,7 +211,7 @@ function report(verdicts: Verdict[], problems: string[]): boolean {
 			);
 		}
 		problems.push(...stale.map((entry) => `stale: ${entry} passes`));
-		if (missing) problems.push(`${scenario} gave no result; does it apply to ${version}?`);
+		if (missing) problems.push(`${scenario} gave no result; does it apply to ${version ?? CURRENT}?`);
 	}
 	for (const problem of problems) console.log(`\n${problem}`);
 	const passed = verdicts.reduce((sum, verdict) => sum + verdict.passed, 0);

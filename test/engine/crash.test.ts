@@ -43,6 +43,27 @@ async function crashIn(withStep: boolean, policy: Partial<TaskPolicy>) {
 }
 
 describe('a worker that dies in the middle', () => {
+	it('is not waited for where the next one knows that it is dead', async () => {
+		const { did, tool } = buildTool(true);
+		const dying = startRig({ tools: { build: tool }, owner: 'dying' });
+		const taskId = await dying.begin('build');
+		dying.crash();
+		const next = dying.second({ owner: 'next', isOwnerGone: (owner) => owner === 'dying' });
+		await next.clock.advance(0);
+		expect(await next.stored(taskId)).toMatchObject({ status: 'completed', attempt: 2, crashes: 1 });
+		expect(did).toEqual(['enter 1', 'compile', 'enter 2']);
+	});
+
+	it('is left alone while nobody knows that it is dead', async () => {
+		const { did, tool } = buildTool(true);
+		const working = startRig({ tools: { build: tool }, owner: 'working' });
+		const taskId = await working.begin('build');
+		const next = working.second({ owner: 'next', isOwnerGone: (owner) => owner === 'somebody else' });
+		await next.clock.advance(0);
+		expect((await next.stored(taskId)).lease?.owner).toBe('working');
+		expect(did).toEqual(['enter 1', 'compile']);
+	});
+
 	it('is noticed within ten seconds, and the handler is entered again where it had journalled', async () => {
 		const { did, record } = await crashIn(true, {});
 		expect(record).toMatchObject({ status: 'completed', result: text('attempt 2'), attempt: 2 });

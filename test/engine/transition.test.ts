@@ -20,7 +20,7 @@ const KEYS = ['approve', 'name', '__proto__', 'constructor', 'toString', ''] as 
 /** An event as a sequence draws it: tokens and instants are made real when its turn comes. */
 type Drawn =
 	| {
-			readonly type: 'claim' | 'steady' | 'cancel' | 'interrupt' | 'stopped' | 'sweep';
+			readonly type: 'claim' | 'steady' | 'cancel' | 'interrupt' | 'died' | 'stopped' | 'sweep';
 			readonly stale: boolean;
 	  }
 	| { readonly type: 'progress' | 'complete' | 'fail'; readonly stale: boolean; readonly words: string }
@@ -52,7 +52,10 @@ const drawn: fc.Arbitrary<Drawn> = fc.oneof(
 	},
 	{
 		weight: 2,
-		arbitrary: fc.record({ type: fc.constantFrom('steady' as const, 'interrupt' as const), stale }),
+		arbitrary: fc.record({
+			type: fc.constantFrom('steady' as const, 'interrupt' as const, 'died' as const),
+			stale,
+		}),
 	},
 	{
 		weight: 1,
@@ -170,6 +173,7 @@ function realise(event: Drawn, record: TaskRecord, nowMs: number, serial: number
 			return { type: event.type };
 		case 'steady':
 		case 'interrupt':
+		case 'died':
 		case 'stopped':
 			return { type: event.type, token };
 		case 'progress':
@@ -381,7 +385,7 @@ describe('whatever happens to a task', () => {
 
 	it('is not entered again after a crash unless its policy allows it', () => {
 		holds((before, event, after) => {
-			const lost = event.type === 'interrupt' || event.type === 'sweep';
+			const lost = ['interrupt', 'died', 'sweep'].includes(event.type);
 			if (!lost || before.lease === null || after.lease !== null || after === before) return;
 			const { resume } = before.policy;
 			if (resume === 'never' || (resume === 'journalled' && !before.journalled))

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { sqlite } from '../../src/backend/sqlite/index.ts';
+import { HttpSession } from '../support/legacy-wire.ts';
 import { SUBJECT_TOKENS } from './auth.ts';
 import { eventually, type RigOptions, serveHttp, serveStdio, text } from './harness.ts';
 
@@ -48,6 +49,36 @@ describe('F18: a task belongs to a principal, not to a session', () => {
 		await second.clock.advance(60_000);
 		await eventually(async () => (await sessionB.get(taskId)).status === 'completed', 'the end');
 		expect(await sessionB.get(taskId)).toMatchObject({ result: text('collected') });
+	});
+
+	it('F18: the same holds for sessions of 2025-11-25, in which a task of either version is found', async () => {
+		const first = await serveHttp({ ...options('legacy'), http: { auth: SUBJECT_TOKENS } });
+		const before = await HttpSession.open(first.url, { token: 'ada' });
+		const { taskId } = await before.start('report');
+		const newerId = await first.connect({ token: 'ada' }).start('report');
+		await first.stop();
+		const second = await serveHttp({
+			...options('legacy'),
+			clock: first.clock,
+			http: { auth: SUBJECT_TOKENS },
+		});
+		const ada = await HttpSession.open(second.url, { token: 'ada' });
+		const bob = await HttpSession.open(second.url, { token: 'bob' });
+		for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
+			expect((await bob.request(method, { taskId })).error, method).toEqual(
+				(await bob.request(method, { taskId: UNKNOWN })).error,
+			);
+		expect(await ada.get(taskId)).toMatchObject({ taskId, status: 'working' });
+		expect((await ada.request('tasks/list')).result).toMatchObject({
+			tasks: [{ taskId: newerId }, { taskId }],
+		});
+		expect((await ada.request('tasks/cancel', { taskId: newerId })).result).toMatchObject({
+			status: 'cancelled',
+		});
+		const result = ada.request('tasks/result', { taskId });
+		await second.clock.advance(60_000);
+		expect((await result).result).toMatchObject(text('collected'));
+		expect(await second.connect({ token: 'ada' }).get(taskId)).toMatchObject({ status: 'completed' });
 	});
 
 	it('F18: another principal gets the same answer as for an id that never was', async () => {

@@ -1,6 +1,4 @@
 /** F32: side maps outlive their tasks, and one client pins unlimited memory for all. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { memory } from '../../src/backend/memory/index.ts';
@@ -10,6 +8,7 @@ import { NO_INPUT } from '../../src/protocol/capabilities.ts';
 import { checkOptions } from '../../src/server/tool-options.ts';
 import { FakeClock, settle } from '../../src/testing/index.ts';
 import { SUBJECT_TOKENS } from './auth.ts';
+import { heapBytes } from '../support/memory.ts';
 import { eventually, type HttpRig, type RigOptions, serveHttp, text } from './harness.ts';
 import { errorOf, type Wire } from './wire.ts';
 
@@ -58,7 +57,7 @@ describe('F32: what is left of tasks', () => {
 		const engine = new Engine({
 			...{ backend, clock, limits: DEFAULT_LIMITS, timing: DEFAULT_TIMING, log: SILENT },
 			execute: async () => ({ kind: 'returned', result: { content: [] } }),
-			...{ concurrency: BATCH, owner: 'test' },
+			...{ concurrency: BATCH, owner: 'test', isOwnerGone: () => false },
 		});
 		await backend.open();
 		engine.start();
@@ -66,7 +65,7 @@ describe('F32: what is left of tasks', () => {
 		const call: TaskCall = {
 			...{ tool: 'quick', arguments: { text: 'x'.repeat(100) }, prepared: null, principal: 'ada' },
 			...{ policy: checkOptions({ retentionMs: 1_000 }).policyFor({}, true), inputCapabilities: NO_INPUT },
-			...{ idempotencyKey: null, trace: {}, keepFirst: true },
+			...{ idempotencyKey: null, trace: {}, keepFirst: true, joinsRunning: false },
 		};
 		const idleTimers = clock.pending;
 		const batch = async (): Promise<void> => {
@@ -162,11 +161,3 @@ describe('F32: what is left of tasks', () => {
 		expect(await rig.records()).toHaveLength(10);
 	});
 });
-
-/** Bytes in use after a collection of everything that nobody holds. */
-function heapBytes(): number {
-	setFlagsFromString('--expose-gc');
-	const collect = runInNewContext('gc') as () => void;
-	for (let round = 0; round < 3; round++) collect();
-	return process.memoryUsage().heapUsed;
-}

@@ -29,12 +29,18 @@ async function mint(count: number): Promise<string[]> {
 	const engine = new Engine({
 		...{ backend: memory(), clock: systemClock, limits: DEFAULT_LIMITS, timing: DEFAULT_TIMING, log: SILENT },
 		execute: async () => ({ kind: 'returned', result: {} }),
-		...{ concurrency: count, owner: 'test' },
+		...{ concurrency: count, owner: 'test', isOwnerGone: () => false },
 	});
 	engine.start();
 	const call = {
 		...{ tool: 'wait', arguments: {}, prepared: null, principal: 'ada', inputCapabilities: NO_INPUT },
-		...{ idempotencyKey: null, trace: {}, keepFirst: false, policy: checkOptions({}).policyFor({}, true) },
+		...{
+			idempotencyKey: null,
+			trace: {},
+			joinsRunning: false,
+			keepFirst: false,
+			policy: checkOptions({}).policyFor({}, true),
+		},
 	};
 	const ids: string[] = [];
 	while (ids.length < count) ids.push((await engine.call(call)).taskId);

@@ -12,7 +12,8 @@ const server = createTaskServer({
 			'ask',
 			{ inputSchema: z.looseObject({}) },
 			tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
-				await task.requireInput('go', { mode: 'form', message: 'Go?', requestedSchema: { type: 'object' } });
+				const requestedSchema = { type: 'object', properties: {} };
+				await task.requireInput('go', { mode: 'form', message: 'Go?', requestedSchema });
 				return { content: [{ type: 'text', text: 'gone' }] };
 			}),
 		);

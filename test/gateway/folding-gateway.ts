@@ -51,19 +51,22 @@ export interface GatewayRigOptions {
 	/** How much faster the time between two checks passes. */
 	readonly speed?: number;
 	readonly log?: Log;
-	readonly backend?: Backend;
+	/** Where tasks are kept, with this time. Default: in memory. */
+	readonly backend?: (time: Clock) => Backend;
 }
 
 /** Options of a gateway with these servers behind it. */
 export function gatewayOptions(behind: readonly Behind[], options: GatewayRigOptions): GatewayOptions {
+	const clock = fastClock(options.speed ?? 1);
 	return {
-		backend: options.backend ?? memory(),
+		backend: options.backend?.(clock) ?? memory({ time: clock }),
+		budgets: () => undefined,
 		catalogue: { read: async () => undefined, write: async () => {} },
-		clock: fastClock(options.speed ?? 1),
+		clock,
 		...(options.log && { log: options.log }),
 		upstreams: behind.map(({ name, target, fold, prefix = '', tools = {} }) => ({
 			...{ name, target, prefix, tools },
-			...{ maxConcurrentCalls: 64, startTimeoutMs: 10_000 },
+			...{ maxConcurrentCalls: 64, maxResultBytes: 1_048_576, startTimeoutMs: 10_000 },
 			folds: foldSchema.parse(fold),
 		})),
 	};

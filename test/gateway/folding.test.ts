@@ -299,7 +299,7 @@ describe('while folded work goes on', () => {
 
 	test('the journal does not grow with the checks', async () => {
 		const backend = memory();
-		const { wire, server } = await open(reports(running), REPORTS, { backend });
+		const { wire, server } = await open(reports(running), REPORTS, { backend: () => backend });
 		const taskId = await begin(wire, 'start_report');
 		await eventually(() => expect(server.of('get_report').length).toBeGreaterThan(8));
 		const details = await backend.store.load(taskId);

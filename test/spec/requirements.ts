@@ -255,27 +255,23 @@ export const REQUIREMENTS: readonly Requirement[] = [
 		level: 'must',
 		side: 'both',
 		text: 'The receiver advertises `tasks: {list, cancel, requests: {tools: {call: {}}}}` only on that revision, in full form; `execution.taskSupport` on tools.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L02',
 		level: 'must',
 		side: 'both',
 		text: '`params.task` opts in; the answer nests `task` with `ttl`, `pollInterval`; `tasks/get`, `tasks/result` (blocking; carries elicitation and sampling while `input_required`), `tasks/list` (own tasks only, paged), `tasks/cancel`, `notifications/tasks/status`; related-task `_meta`.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L03',
 		level: 'must',
 		side: 'both',
 		text: 'A legacy client that only polls and never calls `tasks/result` still gets its question when it does.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 	{
 		id: 'L04',
 		level: 'must',
 		side: 'both',
 		text: 'The requester side calls `tasks/result` on `input_required`.',
-		deferred: '2025-11-25 Tasks are not built yet',
 	},
 ];

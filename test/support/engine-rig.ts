@@ -45,6 +45,8 @@ export interface RigOptions {
 	readonly limits?: Partial<TaskLimits>;
 	readonly timing?: Partial<EngineTiming>;
 	readonly owner?: string;
+	/** Which other owners are known to be dead. Default: none. */
+	readonly isOwnerGone?: (owner: string) => boolean;
 }
 
 export interface Rig {
@@ -77,6 +79,7 @@ export function startRig(options: RigOptions): Rig {
 		execute: executor(options.tools),
 		concurrency: options.concurrency ?? 64,
 		owner: options.owner ?? 'rig',
+		isOwnerGone: options.isOwnerGone ?? (() => false),
 	});
 	engine.start();
 	const call = (tool: string, overrides: Partial<TaskCall> = {}): Promise<Call> =>
@@ -90,6 +93,7 @@ export function startRig(options: RigOptions): Rig {
 			idempotencyKey: null,
 			trace: {},
 			keepFirst: true,
+			joinsRunning: false,
 			...overrides,
 		});
 	return {

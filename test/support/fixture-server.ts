@@ -39,6 +39,8 @@ export interface Fixture {
 	readonly server: TaskServer;
 	readonly backend: Backend;
 	readonly wire: Wire;
+	/** The endpoint; undefined where it is not served over sockets. */
+	readonly url?: string;
 	/** Another client of the same server; over stdio there is only one. */
 	another(): Wire;
 	/** The server stops while its clients are still there. */
@@ -134,6 +136,36 @@ function register(server: McpServer, tasks: Tasks, control: Control): void {
 			return text(JSON.stringify(await task.requireInput('soon', question('Soon?'))));
 		}),
 	);
+	for (const onDisconnect of ['continue', 'cancel'] as const)
+		server.registerTool(
+			`on_disconnect_${onDisconnect}`,
+			{ inputSchema: named },
+			tasks.handler({ onDisconnect, cancelGraceMs: 0 }, async (args) => {
+				control.log.push(`held ${args.gate}`);
+				return text(await control.gate(args.gate).opened);
+			}),
+		);
+	server.registerTool(
+		'asking_by_url',
+		{ inputSchema: none },
+		tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
+			const url = 'https://example.com/consent';
+			const answer = await task.requireInput('consent', { mode: 'url', message: 'Consent?', url });
+			return text(answer.action);
+		}),
+	);
+	server.registerTool(
+		'drawing_on_the_client',
+		{ inputSchema: none },
+		tasks.handler({ syncWindowMs: 0 }, async (_args, task) => {
+			const sampled = await task.requireInput('poem', {
+				method: 'sampling/createMessage',
+				params: { messages: [{ role: 'user', content: { type: 'text', text: 'A poem' } }], maxTokens: 9 },
+			});
+			const listed = await task.requireInput('roots', { method: 'roots/list' });
+			return text(JSON.stringify([sampled, listed]));
+		}),
+	);
 	server.registerTool(
 		'noisy',
 		{ inputSchema: named },
@@ -223,6 +255,7 @@ export async function overHttp(options: FixtureOptions = {}): Promise<Fixture> {
 		server,
 		backend,
 		wire,
+		url: listening.url,
 		another: () => httpWire(listening.url),
 		closeServer: (drainMs = 0) => listening.close(drainMs),
 		close: async () => {

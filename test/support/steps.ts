@@ -50,7 +50,14 @@ export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as con
 export async function foreignTask(server: TaskServer): Promise<string> {
 	const { taskId } = await server.engine.call({
 		...{ tool: 'slow', arguments: { gate: 'foreign' }, prepared: null, principal: 'somebody else' },
-		...{ policy: POLICY, inputCapabilities: ANY_INPUT, idempotencyKey: null, trace: {}, keepFirst: true },
+		...{
+			policy: POLICY,
+			inputCapabilities: ANY_INPUT,
+			idempotencyKey: null,
+			trace: {},
+			keepFirst: true,
+			joinsRunning: false,
+		},
 	});
 	return taskId;
 }

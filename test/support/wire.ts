@@ -169,7 +169,8 @@ async function pump(response: Response, inbox: Inbox): Promise<void> {
 					.split(/\r?\n/)
 					.filter((line) => line.startsWith('data:'))
 					.map((line) => line.slice(5).trimStart());
-				if (data.length > 0) inbox.put(JSON.parse(data.join('\n')) as JsonObject);
+				// The event that opens a resumable stream has an id and no message.
+				if (data.join('') !== '') inbox.put(JSON.parse(data.join('\n')) as JsonObject);
 			}
 		}
 	} catch {

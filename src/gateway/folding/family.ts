@@ -3,7 +3,7 @@ import type { TaskContext } from '../../engine/task-context.ts';
 import type { Log } from '../../engine/options.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/json.ts';
 import type { CallScope } from '../call-scope.ts';
-import type { UpstreamCall } from '../upstream-call.ts';
+import { headersOf, type UpstreamCall } from '../upstream-call.ts';
 import { type FoldMapping, optionalParts } from './fold-mapping.ts';
 import { Reply } from './place.ts';
 import { fill } from './template.ts';
@@ -89,22 +89,25 @@ export class Family {
 		signal: AbortSignal | undefined,
 		limitMs: number,
 	): Promise<Reply> {
-		const { upstream, meta, arguments: startArguments } = this.call;
+		const { upstream, prepared, arguments: startArguments } = this.call;
+		const meta = { ...prepared.meta, ...upstream.capabilitiesMeta(prepared.capabilities) };
 		const params = { name: tool, arguments: given, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
 		const result = await upstream.limit(async () => {
 			signal?.throwIfAborted();
-			await upstream.connect();
-			return upstream.scopes.run(this.#scope, () =>
-				upstream.tasks.callTool(params, {
-					...(signal && { signal }),
-					timeout: limitMs,
-					onprogress: ({ progress, total, message }) =>
-						this.task.progress({
-							progress,
-							...(total !== undefined && { total }),
-							...(message !== undefined && { message }),
-						}),
-				}),
+			return upstream.use(() =>
+				upstream.scopes.run(this.#scope, () =>
+					upstream.tasks.callTool(params, {
+						...headersOf(this.#tool(tool) ?? {}),
+						...(signal && { signal }),
+						timeout: limitMs,
+						onprogress: ({ progress, total, message }) =>
+							this.task.progress({
+								progress,
+								...(total !== undefined && { total }),
+								...(message !== undefined && { message }),
+							}),
+					}),
+				),
 			);
 		});
 		return new Reply(result, startArguments);

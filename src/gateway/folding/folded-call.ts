@@ -3,7 +3,8 @@ import type { CallToolResult } from '../../client/sdk.ts';
 import type { TaskContext } from '../../engine/task-context.ts';
 import type { JsonValue } from '../../protocol/json.ts';
 import { Questions } from '../questions.ts';
-import { asFailure, outcomeUnknown } from '../upstream-call.ts';
+import { limitResult } from '../result-limit.ts';
+import { asFailure, nameOf, outcomeUnknown } from '../upstream-call.ts';
 import { Family, type FoldedCall } from './family.ts';
 import { isEnd } from './fold-state.ts';
 import { readStatus } from './fold-status.ts';
@@ -26,10 +27,12 @@ export async function callFolded(call: FoldedCall, task: TaskContext): Promise<C
 	const questions = new Questions(task);
 	const family = new Family(call, task, {
 		principal: task.principal,
+		log: call.onLog,
 		ask: (request, key) => questions.ask(request, key),
 	});
 	try {
-		return questions.annotate(await run(family));
+		const result = await run(family);
+		return questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, nameOf(call)));
 	} catch (error) {
 		throw asFailure(call, error);
 	}

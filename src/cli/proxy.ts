@@ -1,0 +1,68 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { budgetsOf, gatewayConfigSchema, upstreamsOf } from '../gateway/config.ts';
+import { fileCatalogue } from '../gateway/file-catalogue.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { serveTasksOverStdio } from '../server/stdio.ts';
+import { createLog, type LogOptions } from './log.ts';
+import { serverNameOf, type ServerTarget } from './server-target.ts';
+import { stateFolder } from './state-folder.ts';
+import { backendOf } from './store-file.ts';
+import { serveUntilEnd } from './until-end.ts';
+
+/** Options of `holdfast proxy`. */
+export interface ProxyOptions extends LogOptions {
+	/** How long a host waits for a plain call, whatever the table says; in milliseconds. */
+	readonly budgetMs?: number;
+	/** Sent with every request to a server over HTTP. */
+	readonly header?: Readonly<Record<string, string>>;
+	/** SQLite file that keeps the tasks. Default: one for each server, in the folder for state. */
+	readonly db?: string;
+}
+
+/** Stands between one host on stdin and stdout and one server, until the host has gone. */
+export async function proxy(target: ServerTarget, options: ProxyOptions): Promise<number> {
+	const log = createLog(options);
+	const state = join(stateFolder(), 'proxy', fileNameOf(target));
+	const config = gatewayConfigSchema.parse({
+		store: options.db ?? join(state, 'tasks.db'),
+		stateFolder: state,
+		upstreams: {
+			server:
+				target.kind === 'http'
+					? { url: target.url, headers: options.header ?? {} }
+					: { command: target.command, cwd: target.cwd },
+		},
+	});
+	const upstreams = upstreamsOf(config, process.env);
+	const { budgetMs } = options;
+	return serveUntilEnd(
+		async () => {
+			mkdirSync(state, { recursive: true, mode: 0o700 });
+			const gateway = new Gateway({
+				backend: await backendOf(config.store),
+				upstreams,
+				catalogue: fileCatalogue(state, upstreams),
+				budgets: budgetMs === undefined ? budgetsOf(config) : () => budgetMs,
+				log,
+			});
+			const serving = serveTasksOverStdio(gateway.server);
+			log.info({ store: config.store }, 'serving on stdio');
+			return {
+				closed: serving.closed,
+				close: async (limitMs: number) => {
+					await serving.close(limitMs);
+					await gateway.close();
+				},
+			};
+		},
+		{ log, drainMs: 5_000 },
+	);
+}
+
+/** A file name that is the same for the same server on another day. */
+function fileNameOf(target: ServerTarget): string {
+	return serverNameOf(target)
+		.replace(/[^\w.-]+/g, '_')
+		.slice(-100);
+}

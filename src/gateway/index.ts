@@ -1,0 +1,10 @@
+export { HoldfastError, isHoldfastError } from '../errors.ts';
+export type { CatalogueStore } from './catalogue.ts';
+export type { ChildCommand } from './child-transport.ts';
+export { type GatewayConfig, upstreamsOf, budgetsOf } from './config.ts';
+export { readConfig } from './config-file.ts';
+export { fileCatalogue } from './file-catalogue.ts';
+export { Gateway, type GatewayOptions } from './gateway.ts';
+export type { BudgetOverrides } from './host-budget.ts';
+export type { UpstreamLists } from './upstream-lists.ts';
+export type { UpstreamOptions, UpstreamTarget, UpstreamToolOptions } from './upstream-options.ts';
