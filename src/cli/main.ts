@@ -10,6 +10,7 @@ import {
 } from './arguments.ts';
 import { addClientCommands, CALL_EXIT_HELP } from './client-commands.ts';
 import { addGatewayCommands } from './gateway-commands.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { describeFailure, EXIT_CODES, exitCodeOf } from './failure.ts';
 import type { ServeOptions } from './serve.ts';
 import { addTasksCommand } from './tasks.ts';
@@ -91,6 +92,7 @@ function createProgram(end: Ending, serverCommand: readonly string[] | undefined
 	addClientCommands(program, end, serverCommand);
 	addGatewayCommands(program, end, serverCommand);
 	addDemoCommand(program, end);
+	addDoctorCommand(program, end, serverCommand);
 	return program;
 }
 

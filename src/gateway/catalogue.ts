@@ -2,6 +2,8 @@ import { systemClock } from '../client/clock.ts';
 import type { Log } from '../engine/options.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import type { FoldMapping } from './folding/fold-mapping.ts';
+import { type FoldedTool, foldTools, type HiddenFrom } from './folding/folded-tools.ts';
 import type { Upstream } from './upstream.ts';
 import { type ListName, NO_LISTS, readLists, type UpstreamLists } from './upstream-lists.ts';
 
@@ -21,6 +23,9 @@ export interface Offer {
 	readonly name: string;
 	/** As the upstream wrote it. */
 	readonly entry: JsonObject;
+	/** The families that a tool begins. */
+	readonly mappings: readonly FoldMapping[];
+	readonly hiddenFrom: HiddenFrom;
 }
 
 /** What all upstreams offer together, under names that are unique. */
@@ -171,16 +176,31 @@ export class Catalogue {
 		if (made) return made;
 		const merged = new Map<string, Offer>();
 		for (const upstream of this.#upstreams)
-			for (const entry of (this.#known.get(upstream) ?? NO_LISTS)[name]) {
-				const own = entry[keyOf(name)];
-				if (typeof own !== 'string') continue;
-				if (name === 'tools' && upstream.options.tools[own]?.visible === false) continue;
-				const hostName = isNamed(name) ? upstream.options.prefix + own : own;
+			for (const { tool, name: shown, entry, mappings, hiddenFrom } of this.#entries(upstream, name)) {
+				if (name === 'tools' && upstream.options.tools[tool]?.visible === false) continue;
+				const hostName = isNamed(name) ? upstream.options.prefix + shown : shown;
 				// The first in the order of the configuration wins.
-				if (!merged.has(hostName)) merged.set(hostName, { upstream, name: own, entry });
+				if (!merged.has(hostName))
+					merged.set(hostName, { upstream, name: tool, entry, mappings, hiddenFrom });
 			}
 		this.#merged.set(name, merged);
 		return merged;
+	}
+
+	#entries(upstream: Upstream, name: ListName): readonly FoldedTool[] {
+		const entries = (this.#known.get(upstream) ?? NO_LISTS)[name];
+		if (name === 'tools')
+			return foldTools(entries, upstream.options.folds, ({ start }, reasons) =>
+				this.#log.warn(
+					{ upstream: upstream.options.name, tool: start.tool, reasons },
+					'a family is not folded',
+				),
+			);
+		return entries.flatMap((entry) => {
+			const own = entry[keyOf(name)];
+			if (typeof own !== 'string') return [];
+			return [{ tool: own, name: own, entry, mappings: [], hiddenFrom: 'nobody' as const }];
+		});
 	}
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { BudgetOverrides } from './host-budget.ts';
+import { foldSchema } from './folding/presets.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
 const MIB = 1_048_576;
@@ -44,6 +45,8 @@ const UPSTREAM = z
 			.default(10 * MIB),
 		startTimeoutMs: ms(100, HOUR_MS).default(30_000),
 		tools: z.record(z.string(), TOOL).default({}),
+		/** Families of tools that hosts see as one tool each: presets by name, and mappings. */
+		fold: foldSchema,
 	})
 	.refine(({ command, url }) => (command === undefined) !== (url === undefined), {
 		error: 'needs either command or url, and not both',
@@ -105,6 +108,7 @@ export function upstreamsOf(
 			maxResultBytes,
 			startTimeoutMs,
 			tools: toolsOf(tools),
+			folds: upstream.fold,
 		};
 	});
 }

@@ -11,6 +11,9 @@ import { Upstream } from './upstream.ts';
 import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
+/** Most calls that one gateway works on at once, over all of its upstreams. */
+const MAX_CALLS = 100_000;
+
 /** Options of {@link Gateway}. */
 export interface GatewayOptions {
 	/** Where tasks are kept. */
@@ -62,6 +65,8 @@ export class Gateway {
 			name: 'holdfast-gateway',
 			version: '1',
 			nowMs: () => this.server.engine.nowMs(),
+			clock,
+			log,
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
@@ -69,6 +74,8 @@ export class Gateway {
 			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
 			clock,
+			// Each upstream has a limit of its own; a call that waits here for hours must not keep others out.
+			concurrency: MAX_CALLS,
 		});
 	}
 

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import type { Clock } from '../client/clock.ts';
+import type { Log } from '../engine/options.ts';
 import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
@@ -19,6 +21,9 @@ import type { Catalogue, Offer } from './catalogue.ts';
 import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
 import type { HostConnection } from './forwarded-meta.ts';
+import { callFolded } from './folding/folded-call.ts';
+import { startsWork } from './folding/fold-mapping.ts';
+import { CANCEL_GRACE_MS } from './folding/folded-work.ts';
 import { hostFacts } from './host-facts.ts';
 import type { HostNews } from './host-news.ts';
 import { registerPassThrough } from './pass-through.ts';
@@ -38,6 +43,8 @@ export interface HostServerDeps {
 	readonly name: string;
 	readonly version: string;
 	readonly nowMs: () => number;
+	readonly clock: Clock;
+	readonly log: Log;
 }
 
 const ANY_PARAMS = { params: z.looseObject({}) };
@@ -75,7 +82,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 	const list = (method: string, name: ListName, more: (ctx: ServerContext) => readonly JsonObject[]): void =>
 		server.setRequestHandler(method, ANY_PARAMS, async (_params, ctx) => {
 			const offers = await catalogue.list(name);
-			const entries = [...offers].map(([hostName, { entry }]) =>
+			const hidden = declaresTasks(envelopeOf(ctx)) ? ['tasks', 'everyone'] : ['everyone'];
+			const shown = [...offers].filter(([, { hiddenFrom }]) => !hidden.includes(hiddenFrom));
+			const entries = shown.map(([hostName, { entry }]) =>
 				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName, ...execution(name) } : entry,
 			);
 			return { [name]: [...entries, ...more(ctx)] };
@@ -114,7 +123,7 @@ function runsElsewhere(): never {
 
 /** Runs a call that was begun in this process or in an earlier one; undefined when no upstream has such a tool. */
 export async function enterCall(
-	{ catalogue, waiting }: HostServerDeps,
+	{ catalogue, waiting, log, clock }: HostServerDeps,
 	tool: string,
 	args: JsonObject,
 	task: TaskContext,
@@ -130,7 +139,10 @@ export async function enterCall(
 		repeatable: isRepeatable(offer),
 		onLog: (params: object) => waiting.notify(prepared.hostId, 'notifications/message', params),
 	};
-	return callUpstream(call, task);
+	const mapping = offer.mappings.find((family) => startsWork(family, args));
+	if (!mapping) return callUpstream(call, task);
+	const tools = catalogue.known(offer.upstream)?.tools ?? [];
+	return callFolded({ ...call, mapping, tools, log, clock }, task);
 }
 
 /** How a tool of an upstream behaves as a task of the gateway. */
@@ -144,6 +156,8 @@ function toolOptions(
 		handOver,
 		joinsRunning: isRepeatable(offer),
 		...(syncWindowMs !== undefined && { syncWindowMs }),
+		// The upstream is told, and looked at until it has stopped.
+		...(offer.mappings.length > 0 && { cancelGraceMs: CANCEL_GRACE_MS + 5_000 }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',
 		prepare,

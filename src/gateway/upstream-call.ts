@@ -175,13 +175,14 @@ async function tell(execution: Execution, task: TaskContext): Promise<void> {
 		});
 }
 
-function nameOf({ tool }: UpstreamCall): string {
+/** The upstream's own name of the tool. */
+export function nameOf({ tool }: UpstreamCall): string {
 	const { name } = tool;
 	return typeof name === 'string' ? name : '';
 }
 
 /** The SDK puts arguments into headers where it is given a definition that wants it, and validates results by it. */
-function headersOf(tool: JsonObject): Pick<CallToolRequestOptions, 'toolDefinition'> {
+export function headersOf(tool: JsonObject): Pick<CallToolRequestOptions, 'toolDefinition'> {
 	return JSON.stringify(tool['inputSchema'] ?? {}).includes('"x-mcp-header"')
 		? { toolDefinition: tool as unknown as Tool }
 		: {};
@@ -197,7 +198,11 @@ class HostQuestion extends Error {
 	}
 }
 
-function outcomeUnknown(call: UpstreamCall, reason = 'the gateway was restarted while it ran'): TaskFailure {
+/** The failure of a call of which nobody can tell whether it was done. */
+export function outcomeUnknown(
+	call: UpstreamCall,
+	reason = 'the gateway was restarted while it ran',
+): TaskFailure {
 	return new TaskFailure(
 		WIRE_CODES.internalError,
 		`The outcome of ${nameOf(call)} on the server "${call.upstream.options.name}" is unknown: ${reason}. It may have been done; check before you repeat it.`,
@@ -205,7 +210,7 @@ function outcomeUnknown(call: UpstreamCall, reason = 'the gateway was restarted 
 }
 
 /** What a call that went wrong ends with: the upstream's own error, or the truth about what is known. */
-function asFailure(call: UpstreamCall, error: unknown): unknown {
+export function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof TaskFailure) return error;
 	if (error instanceof ProtocolError)
 		return new TaskFailure(error.code, error.message, error.data as JsonValue);

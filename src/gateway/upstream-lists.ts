@@ -43,7 +43,7 @@ const PAGE = z.looseObject({ nextCursor: z.string().optional() });
  *
  * @throws what the SDK throws.
  */
-export async function readLists({ client }: Upstream): Promise<UpstreamLists> {
+export async function readLists({ client }: Pick<Upstream, 'client'>): Promise<UpstreamLists> {
 	const capabilities = { ...client.getServerCapabilities() } as JsonObject;
 	const read = async (name: ListName): Promise<readonly JsonObject[]> => {
 		const [method, capability] = METHODS[name];

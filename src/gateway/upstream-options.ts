@@ -1,4 +1,5 @@
 import type { ChildCommand } from './child-transport.ts';
+import type { FoldMapping } from './folding/fold-mapping.ts';
 
 /** Where an upstream is found. */
 export type UpstreamTarget =
@@ -38,4 +39,6 @@ export interface UpstreamOptions {
 	readonly startTimeoutMs: number;
 	/** By the upstream's own names. */
 	readonly tools: Readonly<Record<string, UpstreamToolOptions>>;
+	/** The families of tools that hosts see as one tool each. */
+	readonly folds: readonly FoldMapping[];
 }

@@ -24,6 +24,7 @@ const gateway = new Gateway({
 			maxConcurrentCalls: 64,
 			startTimeoutMs: 10_000,
 			tools: {},
+			folds: [],
 			maxResultBytes: 10_000_000,
 		},
 	],

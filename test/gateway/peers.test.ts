@@ -33,7 +33,7 @@ const env = { PATH: process.env['PATH'] ?? '', HOME: home, MCP_REMOTE_CONFIG_DIR
 function upstream(name: string, args: readonly string[], more: Record<string, string> = {}): UpstreamOptions {
 	const script = join(root, 'node_modules/@modelcontextprotocol', `server-${name}/dist/index.js`);
 	return {
-		...{ name, prefix: `${name}_`, maxConcurrentCalls: 64, startTimeoutMs: 30_000, tools: {} },
+		...{ name, prefix: `${name}_`, maxConcurrentCalls: 64, startTimeoutMs: 30_000, tools: {}, folds: [] },
 		maxResultBytes: 10_000_000,
 		target: { kind: 'command', command: process.execPath, args: [script, ...args], env: { ...env, ...more } },
 	};

@@ -72,6 +72,7 @@ function newGateway({ upstreams, backend = memory(), catalogue, budgets, clock }
 			maxResultBytes: 10 * 1_048_576,
 			startTimeoutMs: 10_000,
 			tools: {},
+			folds: [],
 			...choice,
 		})),
 		catalogue: catalogue ?? memoryCatalogue(),
