@@ -12,7 +12,7 @@ import { type ChildCommand, ChildTransport } from '../child-transport.ts';
 import { upstreamFetch } from '../upstream-fetch.ts';
 import { readLists, type UpstreamLists } from '../upstream-lists.ts';
 import type { UpstreamTarget } from '../upstream-options.ts';
-import { stdoutWords } from './stdout-words.ts';
+import { commandWords } from './command-words.ts';
 
 /** What a server says about itself when it is connected to once. */
 export interface Inspection {
@@ -88,19 +88,19 @@ function reasonOf(error: unknown): string {
 }
 
 /** What is wrong with a command, and what to do about it. */
-async function commandDiagnosis(target: ChildCommand, reason: string, stderr: string): Promise<string> {
-	const lines = [`The server "${[target.command, ...target.args].join(' ')}" cannot be used: ${reason}.`];
-	if (/not found|no such file/i.test(stderr))
-		lines.push('The command does not exist, or is not on the PATH.');
-	else {
-		const words = await stdoutWords(target);
-		if (words !== undefined)
-			lines.push(`It writes to stdout what is no MCP: "${words.slice(0, 200)}". Logs belong on stderr.`);
-	}
-	lines.push(
-		stderr === '' ? 'It wrote nothing to stderr.' : `It wrote to stderr:\n${stderr.slice(-TOLD_LENGTH)}`,
-	);
-	return lines.join('\n');
+async function commandDiagnosis(target: ChildCommand, reason: string, heard: string): Promise<string> {
+	const shown = [target.command, ...target.args].join(' ');
+	const { isMissing, stdout, stderr } = await commandWords(target);
+	const said = (heard === '' ? stderr.trim() : heard).slice(-TOLD_LENGTH);
+	const stray = stdout.split('\n').find((line) => line.trim() !== '' && !/^\s*[{[]/.test(line));
+	return [
+		`The server "${shown}" cannot be used: ${reason}.`,
+		...(isMissing ? ['The command does not exist, or is not on the PATH.'] : []),
+		...(stray === undefined
+			? []
+			: [`It writes to stdout what is no MCP: "${stray.slice(0, 200)}". Logs belong on stderr.`]),
+		said === '' ? 'It wrote nothing to stderr.' : `It wrote to stderr:\n${said}`,
+	].join('\n');
 }
 
 const STATUS_HINTS: Readonly<Record<number, string>> = {
