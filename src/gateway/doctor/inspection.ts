@@ -84,7 +84,9 @@ async function transportOf(target: UpstreamTarget, onStderr: (text: string) => v
 
 function reasonOf(error: unknown): string {
 	const reason = messageOf(error);
-	return /connection closed/i.test(reason) ? 'it ended before it had answered' : reason.replace(/\.$/, '');
+	return /connection closed|process has ended|EPIPE|ECONNRESET|write after end/i.test(reason)
+		? 'it ended before it had answered'
+		: reason.replace(/\.$/, '');
 }
 
 /** What is wrong with a command, and what to do about it. */
