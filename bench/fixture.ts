@@ -114,6 +114,7 @@ export function callOf(tool: string, number: number): TaskCall {
 		trace: {},
 		keepFirst: true,
 		joinsRunning: false,
+		enter: null,
 	};
 }
 

@@ -46,6 +46,8 @@ export interface TaskCall {
 	readonly keepFirst: boolean;
 	/** Whether the call joins an equal one of the same principal that runs in this process. */
 	readonly joinsRunning: boolean;
+	/** Enters the handler this time, where the caller has it at hand; null is the executor of every other entry. */
+	readonly enter: TaskExecutor | null;
 }
 
 const SWEEP_BATCH = 200;
@@ -117,12 +119,12 @@ export class Engine {
 		const details = { record, arguments: call.arguments, prepared: call.prepared, steps: [] };
 		try {
 			if (slot && !call.keepFirst && call.idempotencyKey === null)
-				return this.#callTo(record, this.#noted(equal, await slot.begin(details, false)));
+				return this.#callTo(record, this.#noted(equal, await slot.begin(details, false, call.enter)));
 			const outcome = await this.#create(details);
 			if (outcome.kind === 'exists') return this.#join(outcome.record, record);
 			if (outcome.kind === 'limit') throw limitError(outcome);
 			this.#writer.tell(record);
-			return this.#callTo(record, this.#noted(equal, await slot?.begin(details, true)));
+			return this.#callTo(record, this.#noted(equal, await slot?.begin(details, true, call.enter)));
 		} finally {
 			slot?.release();
 		}

@@ -29,7 +29,7 @@ export interface RunnerDeps extends LiveDeps {
 /** A place for one handler. */
 export interface Slot {
 	/** Fills the place; undefined when the process stops, and a stored task was handed back. */
-	begin(details: TaskDetails, stored: boolean): Promise<Running | undefined>;
+	begin(details: TaskDetails, stored: boolean, enter: TaskExecutor | null): Promise<Running | undefined>;
 	/** Gives the place back, if it was not filled. */
 	release(): void;
 }
@@ -76,9 +76,9 @@ export class Runner {
 		};
 		return {
 			release,
-			begin: async (details, stored) => {
+			begin: async (details, stored, enter) => {
 				release();
-				if (this.#accepting || !stored) return this.#begin(details, stored);
+				if (this.#accepting || !stored) return this.#begin(details, stored, enter);
 				// The process began to stop while the task was being stored: the next one runs it.
 				const { taskId, lease } = details.record;
 				const { clock, writer } = this.#deps;
@@ -140,11 +140,11 @@ export class Runner {
 	}
 
 	/** Runs the handler of a task that is leased to this process. */
-	#begin(details: TaskDetails, stored: boolean): Running {
+	#begin(details: TaskDetails, stored: boolean, enter: TaskExecutor | null): Running {
 		const { clock, timing } = this.#deps;
 		const task = new LiveTask(details, stored, this.#deps);
 		const run = new Run(task, clock, timing.progressMs);
-		const ended = this.#drive(task, run).finally(() => {
+		const ended = this.#drive(task, run, enter ?? this.#deps.execute).finally(() => {
 			this.#running.delete(task.taskId);
 			// Only where this made room for something, or handed the task back: a look costs two reads.
 			if (this.#backlog || task.record.runAtMs !== null) this.wake();
@@ -178,8 +178,8 @@ export class Runner {
 		for (const stop of this.#stops.splice(0)) stop();
 	}
 
-	async #drive(task: LiveTask, run: Run): Promise<void> {
-		const { clock, execute, log } = this.#deps;
+	async #drive(task: LiveTask, run: Run, execute: TaskExecutor): Promise<void> {
+		const { clock, log } = this.#deps;
 		const handler = execute(task.details, run).catch(
 			(error: unknown): HandlerEnd => ({ kind: 'threw', error }),
 		);
@@ -274,7 +274,7 @@ export class Runner {
 			const applied = await writer.apply(taskId, { type: 'claim', lease: this.newLease() });
 			if (applied.refusal !== undefined || !applied.record) return false;
 			const details = await backend.store.load(taskId);
-			if (details) await slot.begin({ ...details, record: applied.record }, true);
+			if (details) await slot.begin({ ...details, record: applied.record }, true, null);
 			return true;
 		} finally {
 			slot.release();

@@ -126,6 +126,7 @@ function toolOptions(
 	return {
 		handOver,
 		joinsRunning: isRepeatable(offer),
+		entersDirectly: true,
 		...(syncWindowMs !== undefined && { syncWindowMs }),
 		// The call itself knows what may be repeated: it is always entered again, and says what it finds.
 		onCrash: 'resume',

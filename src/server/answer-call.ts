@@ -1,5 +1,7 @@
 import type { TaskRecord } from '../backend/record.ts';
 import { type Call, isDecided } from '../engine/call.ts';
+import type { HandlerEnd } from '../engine/outcome.ts';
+import type { Run } from '../engine/run.ts';
 import { declaresTasks } from '../protocol/capabilities.ts';
 import { isDeeperThan, type JsonObject, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { IDEMPOTENCY_KEY_META } from '../protocol/names.ts';
@@ -72,7 +74,7 @@ async function begin<Args>(
 		arguments: raw.arguments,
 		prepared: prepared ?? null,
 		principal,
-		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
+		policy: options.policyFor(args, options.needsHints && (await runtime.isRepeatable(raw.name))),
 		inputCapabilities:
 			declared || !options.handOver
 				? declaredInputs(site)
@@ -80,9 +82,19 @@ async function begin<Args>(
 		idempotencyKey,
 		trace: traceOf(raw.meta),
 		joinsRunning: options.joinsRunning,
+		enter: options.entersDirectly ? (_details, run) => enterDirectly(site, run) : null,
 		keepFirst:
 			declared && options.support !== 'forbidden' && (client !== undefined || options.syncWindowMs === 0),
 	});
+}
+
+/** Calls a handler that is at hand. */
+async function enterDirectly<Args>({ handler, args }: CallSite<Args>, run: Run): Promise<HandlerEnd> {
+	try {
+		return { kind: 'returned', result: { ...(await handler(args, run)) } as JsonObject };
+	} catch (error) {
+		return { kind: 'threw', error };
+	}
 }
 
 /** Waits for the sync window, then gives the handle of a task that is stored (T12). */

@@ -69,6 +69,12 @@ export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extend
 	 * they run once or twice. Default false.
 	 */
 	readonly joinsRunning?: boolean;
+	/**
+	 * Whether the first entry calls the handler itself instead of going through the SDK, which costs about as much as
+	 * the rest of a call: for tools of which the SDK knows no schema that it could hold the result against. Entries
+	 * after a crash or a wait go through the SDK. Default false.
+	 */
+	readonly entersDirectly?: boolean;
 	/** How a held call is answered before its task ends. Default: it is held to the end. */
 	readonly handOver?: HandOver;
 	/**
@@ -109,6 +115,9 @@ export interface CheckedOptions<Args> {
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];
 	readonly joinsRunning: boolean;
+	readonly entersDirectly: boolean;
+	/** Whether {@link policyFor} wants to know what the tool says of itself. */
+	readonly needsHints: boolean;
 	readonly handOver: HandOver | undefined;
 	/** The policy of one task. */
 	policyFor(args: Args, repeatable: boolean): TaskPolicy;
@@ -140,6 +149,8 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 		onDisconnect,
 		prepare,
 		joinsRunning: options.joinsRunning ?? false,
+		entersDirectly: options.entersDirectly ?? false,
+		needsHints: onCrash === 'auto',
 		handOver,
 		policyFor(args, repeatable) {
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;

@@ -65,7 +65,7 @@ describe('F32: what is left of tasks', () => {
 		const call: TaskCall = {
 			...{ tool: 'quick', arguments: { text: 'x'.repeat(100) }, prepared: null, principal: 'ada' },
 			...{ policy: checkOptions({ retentionMs: 1_000 }).policyFor({}, true), inputCapabilities: NO_INPUT },
-			...{ idempotencyKey: null, trace: {}, keepFirst: true, joinsRunning: false },
+			...{ idempotencyKey: null, trace: {}, keepFirst: true, joinsRunning: false, enter: null },
 		};
 		const idleTimers = clock.pending;
 		const batch = async (): Promise<void> => {

@@ -38,6 +38,7 @@ async function mint(count: number): Promise<string[]> {
 			idempotencyKey: null,
 			trace: {},
 			joinsRunning: false,
+			enter: null,
 			keepFirst: false,
 			policy: checkOptions({}).policyFor({}, true),
 		},

@@ -94,6 +94,7 @@ export function startRig(options: RigOptions): Rig {
 			trace: {},
 			keepFirst: true,
 			joinsRunning: false,
+			enter: null,
 			...overrides,
 		});
 	return {

@@ -57,6 +57,7 @@ export async function foreignTask(server: TaskServer): Promise<string> {
 			trace: {},
 			keepFirst: true,
 			joinsRunning: false,
+			enter: null,
 		},
 	});
 	return taskId;
