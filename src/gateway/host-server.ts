@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import { LEGACY_TASKS_VERSION } from '../protocol/legacy-tasks.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
 import {
@@ -13,8 +12,9 @@ import {
 } from '../server/sdk.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
+import { noteSupportRule } from '../server/tool-support.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
-import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
+import { callFallbackTool, FALLBACK_TOOLS, handOverText, isFallbackTool } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
 import { forwardedMeta } from './forwarded-meta.ts';
 import { hostFacts } from './host-facts.ts';
@@ -58,6 +58,8 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 	);
 	const { server } = mcp;
 	server.registerCapabilities({ tools: { listChanged: true } });
+	// 2025-11-25 wants to hear of each tool whether it may be a task.
+	noteSupportRule(mcp, (tool) => (isFallbackTool(tool) ? undefined : 'optional'));
 	const handOver = handOverTo(deps, mcp);
 	registerPassThrough(mcp, catalogue, upstreams);
 	// Over HTTP a server of 2026-07-28 lives for one request, and such hosts listen on the bus.
@@ -67,15 +69,10 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		server.setRequestHandler(method, ANY_PARAMS, async (_params, ctx) => {
 			const offers = await catalogue.list(name);
 			const entries = [...offers].map(([hostName, { entry }]) =>
-				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName, ...execution(name) } : entry,
+				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName } : entry,
 			);
 			return { [name]: [...entries, ...more(ctx)] };
 		});
-	// 2025-11-25 wants to hear of each tool whether it may be a task; other versions do not know the word.
-	const execution = (name: ListName): object =>
-		name === 'tools' && server.getNegotiatedProtocolVersion() === LEGACY_TASKS_VERSION
-			? { execution: { taskSupport: 'optional' } }
-			: {};
 	list('tools/list', 'tools', (ctx) => (declaresTasks(envelopeOf(ctx)) ? [] : FALLBACK_TOOLS));
 	list('prompts/list', 'prompts', () => []);
 	list('resources/list', 'resources', () => []);
