@@ -91,7 +91,7 @@ async function begin<Args>(
 /** Calls a handler that is at hand. */
 async function enterDirectly<Args>({ handler, args }: CallSite<Args>, run: Run): Promise<HandlerEnd> {
 	try {
-		return { kind: 'returned', result: { ...(await handler(args, run)) } as JsonObject };
+		return { kind: 'returned', result: { ...(await handler(args, run)) } };
 	} catch (error) {
 		return { kind: 'threw', error };
 	}

@@ -31,6 +31,9 @@ test('docs/gateway.md has one row for each key of the configuration, with its de
 	for (const [key, value] of keys) {
 		if (value === undefined) continue;
 		const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-		expect([key, rows.get(key)]).toEqual([key, isEmpty ? 'none' : `\`${String(value)}\``]);
+		expect([key, rows.get(key)]).toEqual([
+			key,
+			isEmpty ? 'none' : `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``,
+		]);
 	}
 });

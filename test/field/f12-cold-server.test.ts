@@ -14,7 +14,7 @@ import {
 } from '../gateway/rig.ts';
 import { StdioConnection } from '../support/legacy-wire.ts';
 import { eventually } from './harness.ts';
-import { textOf } from './wire.ts';
+import { stringOf, textOf } from './wire.ts';
 
 const LISTS: UpstreamLists = {
 	...NO_LISTS,
@@ -24,7 +24,7 @@ const LISTS: UpstreamLists = {
 
 function namesIn(result: JsonObject): readonly string[] {
 	const tools = Array.isArray(result['tools']) ? result['tools'] : [];
-	return tools.filter(isJsonObject).map(({ name }) => String(name));
+	return tools.filter(isJsonObject).map(({ name }) => stringOf(name));
 }
 
 async function within<T>(limitMs: number, work: () => Promise<T>): Promise<T> {

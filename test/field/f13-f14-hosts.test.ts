@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/protocol/json.ts';
 import { childUpstream, complete, gatewayOverHttp, rawServer, tool } from '../gateway/rig.ts';
 import { HttpSession } from '../support/legacy-wire.ts';
 import { eventually } from './harness.ts';
-import { textOf } from './wire.ts';
+import { stringOf, textOf } from './wire.ts';
 
 /** A server that makes every call a task, and says what it does. */
 async function taskServer() {
@@ -49,7 +49,7 @@ describe('F13: a host polls in the foreground and shows nothing', () => {
 		const host = rig.connect();
 		const created = await host.call('build');
 		expect(created['statusMessage']).toBeTypeOf('string');
-		const taskId = String(created['taskId']);
+		const taskId = stringOf(created['taskId']);
 		await eventually(
 			async () => (await host.get(taskId)).statusMessage === 'The first of ten steps',
 			'words',

@@ -11,7 +11,7 @@ import { TaskClient } from '../../src/client/index.ts';
 import type { UpstreamTarget } from '../../src/gateway/upstream-options.ts';
 import { createTaskServer, listen } from '../../src/server/index.ts';
 import { memory } from '../../src/backend/memory/index.ts';
-import { textOf } from '../field/wire.ts';
+import { stringOf, textOf } from '../field/wire.ts';
 import { sdk1Server } from './fixtures/sdk1-server.ts';
 import { gatewayOverHttp } from './rig.ts';
 
@@ -81,7 +81,7 @@ async function holdfastServer(): Promise<UpstreamTarget> {
 						message: 'Which branch?',
 						requestedSchema: { type: 'object', properties: { said: { type: 'string' } } },
 					});
-					return { content: [{ type: 'text', text: `${action} ${String(content?.['said'])}` }] };
+					return { content: [{ type: 'text', text: `${action} ${stringOf(content?.['said'])}` }] };
 				}),
 			);
 			mcp.registerPrompt('greet', { argsSchema: z.object({ name: z.string() }) }, ({ name }) => ({
