@@ -11,6 +11,12 @@ import { Upstream } from './upstream.ts';
 import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
+/**
+ * How many calls are under way at once, waiting ones included. They cost memory only, since others do the work; each
+ * server has its own bound, so that one that is slow takes no places from another.
+ */
+const MAX_CALLS = 10_000;
+
 /** Options of {@link Gateway}. */
 export interface GatewayOptions {
 	/** Where tasks are kept. */
@@ -62,6 +68,7 @@ export class Gateway {
 		};
 		this.server = createTaskServer({
 			backend: options.backend,
+			concurrency: MAX_CALLS,
 			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
 		});
