@@ -242,6 +242,12 @@ function residentMb(pid: number): number {
 	return Number(found?.[1] ?? 0) / 1024;
 }
 
+/** Milliseconds that a process has computed, its children not counted; Linux counts in hundredths of a second. */
+function computedMs(pid: number): number {
+	const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
+	return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
 try {
 	const direct = await directCall();
 	const all = await contenders();
@@ -264,12 +270,14 @@ try {
 		const added = median(latencies.get(name) ?? []) - base;
 		const rate = percentile(rates.get(name) ?? [], 0.5);
 		const before = residentMb(pid);
+		const computed = computedMs(pid);
 		await atOnce(call, CALLS_FOR_MEMORY);
+		const each = (computedMs(pid) - computed) / CALLS_FOR_MEMORY;
 		const middle = residentMb(pid);
 		await atOnce(call, CALLS_FOR_MEMORY);
 		const after = residentMb(pid);
 		console.log(
-			`${name.padEnd(30)} added p50 ${added.toFixed(2)} ms   ${rate.toFixed(0)} calls/s at ${CONCURRENT}   ` +
+			`${name.padEnd(30)} added p50 ${added.toFixed(2)} ms   ${rate.toFixed(0)} calls/s at ${CONCURRENT}, ${each.toFixed(2)} ms computed for each   ` +
 				`resident ${before.toFixed(0)} MB, after ${CALLS_FOR_MEMORY} calls ${middle.toFixed(0)}, after twice as many ${after.toFixed(0)}`,
 		);
 	}

@@ -45,6 +45,10 @@ export const FALLBACK_TOOLS: readonly JsonObject[] = [
 	},
 ];
 
+export function isFallbackTool(name: string): boolean {
+	return FALLBACK_TOOLS.some((tool) => tool['name'] === name);
+}
+
 /** Answers a call of one of the fallback tools; undefined when it is none. */
 export async function callFallbackTool(
 	tasks: Tasks,
@@ -53,7 +57,7 @@ export async function callFallbackTool(
 	ctx: ServerContext,
 	handOver: HandOver,
 ): Promise<CallToolResult | undefined> {
-	if (!FALLBACK_TOOLS.some((tool) => tool['name'] === name)) return undefined;
+	if (!isFallbackTool(name)) return undefined;
 	const taskId = args['task_id'];
 	if (typeof taskId !== 'string') return text('task_id must be the string that the first answer gave.', true);
 	try {

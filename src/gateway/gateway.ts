@@ -11,8 +11,11 @@ import { Upstream } from './upstream.ts';
 import { WaitingHosts } from './waiting-hosts.ts';
 import type { UpstreamOptions } from './upstream-options.ts';
 
-/** Most calls that one gateway works on at once, over all of its upstreams. */
-const MAX_CALLS = 100_000;
+/**
+ * How many calls are under way at once, waiting ones included. They cost memory only, since others do the work; each
+ * server has its own bound, so that one that is slow takes no places from another.
+ */
+const MAX_CALLS = 10_000;
 
 /** Options of {@link Gateway}. */
 export interface GatewayOptions {

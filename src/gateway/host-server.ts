@@ -5,7 +5,6 @@ import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import { LEGACY_TASKS_VERSION } from '../protocol/legacy-tasks.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
 import {
@@ -17,8 +16,9 @@ import {
 } from '../server/sdk.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { HandOver, TaskToolOptions } from '../server/tool-options.ts';
+import { noteSupportRule } from '../server/tool-support.ts';
 import type { Catalogue, Offer } from './catalogue.ts';
-import { callFallbackTool, FALLBACK_TOOLS, handOverText } from './fallback-tools.ts';
+import { callFallbackTool, FALLBACK_TOOLS, handOverText, isFallbackTool } from './fallback-tools.ts';
 import { type BudgetOverrides, budgetMs } from './host-budget.ts';
 import type { HostConnection } from './forwarded-meta.ts';
 import { callFolded } from './folding/folded-call.ts';
@@ -72,6 +72,8 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		toolInputSchemaJson: (name: string) => catalogue.peek('tools', name)?.entry['inputSchema'],
 	});
 	server.registerCapabilities({ tools: { listChanged: true } });
+	// 2025-11-25 wants to hear of each tool whether it may be a task.
+	noteSupportRule(mcp, (tool) => (isFallbackTool(tool) ? undefined : 'optional'));
 	const handOver = handOverTo(deps, mcp);
 	// Earlier hosts hear what a server finds worth saying until they ask for something else.
 	const host: HostConnection = { logLevel: context.era === 'legacy' ? 'info' : undefined };
@@ -85,15 +87,10 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 			const hidden = declaresTasks(envelopeOf(ctx)) ? ['tasks', 'everyone'] : ['everyone'];
 			const shown = [...offers].filter(([, { hiddenFrom }]) => !hidden.includes(hiddenFrom));
 			const entries = shown.map(([hostName, { entry }]) =>
-				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName, ...execution(name) } : entry,
+				name === 'tools' || name === 'prompts' ? { ...entry, name: hostName } : entry,
 			);
 			return { [name]: [...entries, ...more(ctx)] };
 		});
-	// 2025-11-25 wants to hear of each tool whether it may be a task; other versions do not know the word.
-	const execution = (name: ListName): object =>
-		name === 'tools' && server.getNegotiatedProtocolVersion() === LEGACY_TASKS_VERSION
-			? { execution: { taskSupport: 'optional' } }
-			: {};
 	list('tools/list', 'tools', (ctx) => (declaresTasks(envelopeOf(ctx)) ? [] : FALLBACK_TOOLS));
 	list('prompts/list', 'prompts', () => []);
 	list('resources/list', 'resources', () => []);

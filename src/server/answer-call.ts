@@ -72,7 +72,7 @@ async function begin<Args>(
 		arguments: raw.arguments,
 		prepared: prepared ?? null,
 		principal,
-		policy: options.policyFor(args, await runtime.isRepeatable(raw.name)),
+		policy: options.policyFor(args, options.needsHints && (await runtime.isRepeatable(raw.name))),
 		inputCapabilities:
 			declared || !options.handOver
 				? declaredInputs(site)

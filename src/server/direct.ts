@@ -16,9 +16,13 @@ export interface DirectRequest extends TaskRequest {
 export function announcesTaskMethod(header: HeaderReader): boolean {
 	return (
 		asTaskMethod(header('mcp-method')) !== undefined &&
-		header('mcp-protocol-version') === TASKS_PROTOCOL_VERSION &&
-		(header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() === 'application/json'
+		header('mcp-protocol-version') === TASKS_PROTOCOL_VERSION
 	);
+}
+
+/** Whether a request's body is JSON, by what it says. */
+export function announcesJson(header: HeaderReader): boolean {
+	return (header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() === 'application/json';
 }
 
 /**

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { isDeeperThan, MAX_JSON_DEPTH } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
-import { announcesTaskMethod, answerDirectly, asDirectRequest } from './direct.ts';
+import { announcesJson, announcesTaskMethod, answerDirectly, asDirectRequest } from './direct.ts';
 import { createFetch, type FetchOptions, MAX_BODY_BYTES, type TaskFetch } from './fetch.ts';
 import { BAD_REQUEST } from './refusal.ts';
 import {
@@ -135,7 +135,8 @@ async function endpointListener(
 			}
 		}
 		const extras = Object.assign(request, authInfo && { auth: authInfo }) as IncomingMessage & NodeRequest;
-		if (request.method !== 'POST' || !announcesTaskMethod(header)) return throughSdk(extras, response);
+		// Read here and once: the SDK and the sessions would each read a copy of the stream.
+		if (request.method !== 'POST' || !announcesJson(header)) return throughSdk(extras, response);
 		const text = await readBody(request, maxBodyBytes);
 		if (text === undefined) return refuse(response, 413, `The body is larger than ${maxBodyBytes} bytes`);
 		let body: unknown;
@@ -145,7 +146,7 @@ async function endpointListener(
 			return writeJson(response, 400, PARSE_ERROR);
 		}
 		// Nothing of a direct request but its answers is read further, and those are checked by themselves.
-		const direct = asDirectRequest(header, body);
+		const direct = announcesTaskMethod(header) ? asDirectRequest(header, body) : undefined;
 		if (!direct && isDeeperThan(body, MAX_JSON_DEPTH)) return writeJson(response, 400, TOO_DEEP);
 		if (!direct) return throughSdk(extras, response, body);
 		writeJson(

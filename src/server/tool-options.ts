@@ -112,6 +112,8 @@ export interface CheckedOptions<Args> {
 	readonly onDisconnect: 'continue' | 'cancel';
 	readonly prepare: TaskToolOptions<Args>['prepare'];
 	readonly joinsRunning: boolean;
+	/** Whether {@link policyFor} wants to know what the tool says of itself. */
+	readonly needsHints: boolean;
 	readonly handOver: HandOver | undefined;
 	/** The policy of one task. */
 	policyFor(args: Args, repeatable: boolean): TaskPolicy;
@@ -143,6 +145,7 @@ export function checkOptions<Args>(options: TaskToolOptions<Args>): CheckedOptio
 		onDisconnect,
 		prepare,
 		joinsRunning: options.joinsRunning ?? false,
+		needsHints: onCrash === 'auto',
 		handOver,
 		policyFor(args, repeatable) {
 			const estimate = typeof estimateMs === 'function' ? checkEstimate(estimateMs(args)) : estimateMs;

@@ -4,9 +4,17 @@ import type { McpServer } from './sdk.ts';
 
 const supports = new WeakMap<object, TaskSupport>();
 
+/** What servers say that answer `tools/call` themselves, by the tool's name. */
+const rules = new WeakMap<McpServer, (tool: string) => TaskSupport | undefined>();
+
 /** Remembers what a callback that `tasks.handler()` made says about Tasks. */
 export function noteSupport(callback: object, support: TaskSupport): void {
 	supports.set(callback, support);
+}
+
+/** Remembers what a server whose tools are not registered with the SDK says about them. */
+export function noteSupportRule(server: McpServer, rule: (tool: string) => TaskSupport | undefined): void {
+	rules.set(server, rule);
 }
 
 /**
@@ -15,6 +23,8 @@ export function noteSupport(callback: object, support: TaskSupport): void {
  * at its private map, and finds no task tools at all in an SDK that keeps them elsewhere.
  */
 export function supportOf(server: McpServer, tool: string): TaskSupport | null | undefined {
+	const rule = rules.get(server);
+	if (rule) return rule(tool) ?? null;
 	const tools: unknown = Reflect.get(server, '_registeredTools');
 	if (!isJsonObject(tools) || !Object.hasOwn(tools, tool)) return undefined;
 	const registered: unknown = tools[tool];

@@ -70,7 +70,7 @@ describe('F05: durations in the configuration', () => {
 	it('F05: everything that is wrong is said at once, each with its line', () => {
 		const text = `listen: { port: 70000 }\nupstreams:\n  a: { url: "http://x/\${HOST}", startTimeoutMs: 1 }\n  b: {}\n`;
 		const lines = problemsOf(text).map((problem) => /^gateway\.yaml:(\d+): /.exec(problem)?.[1]);
-		expect(lines.sort()).toEqual(['1', '3', '3', '4']);
+		expect(lines.map(Number).sort((a, b) => a - b)).toEqual([1, 3, 3, 4]);
 	});
 
 	it('F05: a file that is no YAML is refused with the line', () => {

@@ -11,7 +11,7 @@ import {
 	tool,
 } from '../gateway/rig.ts';
 import { eventually } from './harness.ts';
-import { errorOf, textOf } from './wire.ts';
+import { errorOf, stringOf, textOf } from './wire.ts';
 
 /** A server whose only task has the id "1", until the test ends it. */
 async function countingServer(words: string) {
@@ -23,7 +23,7 @@ async function countingServer(words: string) {
 		statusMessage: `${words} is at work`,
 	});
 	const own = (request: RawRequest, answer: () => JsonObject): void => {
-		seen.push(`${request.method} ${String(request.params['taskId'])}`);
+		seen.push(`${request.method} ${stringOf(request.params['taskId'])}`);
 		request.result({ resultType: 'complete', ...answer() });
 	};
 	const server: RawServer = await rawServer(

@@ -1,5 +1,7 @@
 /** F23, F07 and F08: hosts that give up on a slow call, and call again. */
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
 	childUpstream,
 	complete,
@@ -10,7 +12,7 @@ import {
 } from '../gateway/rig.ts';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { eventually } from './harness.ts';
-import { stringOf, textOf } from './wire.ts';
+import { callParams, stringOf, textOf } from './wire.ts';
 
 /** A server whose call is answered when the test says so. */
 async function slowServer(annotations?: JsonObject) {
@@ -144,33 +146,72 @@ describe('F08: an answer is written to a connection that is dead', () => {
 	});
 });
 
-describe('F09: slow calls of one server stand in the way of another', () => {
-	it('F09: with three calls waiting for one server at its limit, twenty calls of another are not slower', async () => {
-		const slow = childUpstream();
-		const fast = childUpstream();
-		const rig = await gatewayOverHttp({
-			upstreams: { slow: { ...slow, maxConcurrentCalls: 1 }, fast },
-			budgets: () => null,
+describe('F08: an answer is written to a connection whose other end has stopped reading', () => {
+	it('F08: the call ends all the same, its slot is free, and its result can still be had', async () => {
+		const server = await slowServer();
+		const rig = await gatewayOverHttp({ upstreams: { server }, budgets: () => null });
+		const { port } = new URL(rig.url);
+		const socket = connect(Number(port), '127.0.0.1');
+		onTestFinished(() => void socket.destroy());
+		const body = JSON.stringify({
+			...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+			params: callParams('scan', {}, {}, { key: 'half-open' }),
 		});
-		const host = rig.connect({});
-		const timed = async (): Promise<number> => {
-			const times = await Promise.all(
-				Array.from({ length: 20 }, async (_, number) => {
-					const beganAtMs = performance.now();
-					expect(textOf(await host.call('fast_echo', { number }))).toBe(JSON.stringify({ number }));
-					return performance.now() - beganAtMs;
-				}),
-			);
-			return Math.max(...times);
-		};
-		await timed();
-		const aloneMs = await timed();
-		const stuck = [1, 2, 3].map((number) => host.beginCall('slow_hang', { number }));
-		await eventually(() => rig.gateway.upstreams[0]?.limit.pendingCount === 2, 'the queue');
-		expect(await timed()).toBeLessThan(aloneMs * 3 + 100);
-		expect(slow.calls('hang')).toBe(1);
-		for (const call of stuck) call.cut();
+		socket.write(
+			[
+				'POST /mcp HTTP/1.1',
+				`Host: 127.0.0.1:${port}`,
+				'Content-Type: application/json',
+				'Accept: application/json, text/event-stream',
+				'MCP-Protocol-Version: 2026-07-28',
+				'Mcp-Method: tools/call',
+				'Mcp-Name: scan',
+				`Content-Length: ${Buffer.byteLength(body)}`,
+				'',
+				body,
+			].join('\r\n'),
+		);
+		await once(socket, 'data');
+		socket.pause();
+		const request = await eventually(() => server.held[0], 'the call');
+		request.result(complete('nobody reads this'));
+		await eventually(() => rig.gateway.server.running === 0, 'a free slot');
+		const again = await rig.connect({}).call('scan', {}, { key: 'half-open' });
+		expect(textOf(again)).toBe('nobody reads this');
+		expect(server.held).toHaveLength(1);
 	});
+});
+
+describe('F09: slow calls of one server stand in the way of another', () => {
+	it.each([3, 200])(
+		'F09: with %i calls waiting for one server at its limit, twenty calls of another are not slower',
+		async (waiting) => {
+			const slow = childUpstream();
+			const fast = childUpstream();
+			const rig = await gatewayOverHttp({
+				upstreams: { slow: { ...slow, maxConcurrentCalls: 1 }, fast },
+				budgets: () => null,
+			});
+			const host = rig.connect({});
+			const timed = async (): Promise<number> => {
+				const times = await Promise.all(
+					Array.from({ length: 20 }, async (_, number) => {
+						const beganAtMs = performance.now();
+						expect(textOf(await host.call('fast_echo', { number }))).toBe(JSON.stringify({ number }));
+						return performance.now() - beganAtMs;
+					}),
+				);
+				return Math.max(...times);
+			};
+			await timed();
+			const aloneMs = await timed();
+			const stuck = Array.from({ length: waiting }, (_, number) => host.beginCall('slow_hang', { number }));
+			await eventually(() => rig.gateway.upstreams[0]?.limit.pendingCount === waiting - 1, 'the queue');
+			expect(await timed()).toBeLessThan(aloneMs * 3 + 100);
+			expect(slow.calls('hang')).toBe(1);
+			for (const call of stuck) call.cut();
+		},
+	);
 
 	it('F09: a call that is given up while it waits for its turn is never sent', async () => {
 		const child = childUpstream();

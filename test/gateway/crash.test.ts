@@ -22,7 +22,7 @@ async function startTask(proxy: ProxyProcess, name: string): Promise<string> {
 async function ended(proxy: ProxyProcess, taskId: string): Promise<JsonObject> {
 	return eventually(async () => {
 		const task = await proxy.get(taskId);
-		return ['completed', 'failed', 'cancelled'].includes(String(task['status'])) && task;
+		return ['completed', 'failed', 'cancelled'].includes(stringOf(task['status'])) && task;
 	}, 'the end of the task');
 }
 
@@ -127,7 +127,7 @@ describe('F10: processes pile up when a host or the gateway is killed', () => {
 				await proxy.kill();
 			}
 			expect(pids).toHaveLength(KILLS * 3);
-			await eventually(() => pids.filter(isAlive).length === 0, `the end of ${pids.filter(isAlive)}`, 15_000);
+			await eventually(() => pids.filter(isAlive).length === 0, 'the end of all', 15_000);
 			const last = new ProxyProcess(commandOf(child), { state });
 			expect(textOf(await last.call('echo'))).toBe('{}');
 		});

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import { gatewayOverHttp } from './rig.ts';
 import { eventually } from '../field/harness.ts';
-import { errorOf, textOf } from '../field/wire.ts';
+import { errorOf, stringOf, textOf } from '../field/wire.ts';
 
 /** A server of 2025-11-25 with sessions, which can be restarted. */
 async function sessionServer() {
@@ -49,7 +49,7 @@ async function sessionServer() {
 				return answer({
 					result: { tools: ['quick', 'slow'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
 				});
-			seen.push(`${String(params['name'])} ${generation}`);
+			seen.push(`${stringOf(params['name'])} ${generation}`);
 			if (params['name'] === 'quick')
 				return answer({ result: { content: [{ type: 'text', text: `quick ${generation}` }] } });
 			response.writeHead(200, { 'content-type': 'text/event-stream' });

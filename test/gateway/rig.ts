@@ -164,10 +164,10 @@ export interface RawRequest {
 	readonly http: IncomingMessage;
 	readonly response: ServerResponse;
 	/** Answers with a result. */
-	result(result: JsonObject): void;
-	error(code: number, message: string): void;
+	readonly result: (result: JsonObject) => void;
+	readonly error: (code: number, message: string) => void;
 	/** Begins an event stream; `message` may then be called as often as wanted. */
-	stream(): { message(message: JsonObject): void; comment(): void; end(): void };
+	readonly stream: () => { message(message: JsonObject): void; end(): void };
 }
 
 export interface RawServer {
@@ -205,7 +205,13 @@ export async function rawServer(
 		http.on('data', (chunk: Buffer) => chunks.push(chunk));
 		http.on('end', () => {
 			if (http.method !== 'POST') return void response.writeHead(405).end();
-			const { id, method, params = {} } = JSON.parse(Buffer.concat(chunks).toString()) as RawRequest;
+			const {
+				id,
+				method,
+				params = {},
+			} = JSON.parse(Buffer.concat(chunks).toString()) as Pick<RawRequest, 'id' | 'method'> & {
+				params?: JsonObject;
+			};
 			const answer = (message: JsonObject): void => {
 				response.writeHead(200, { 'content-type': 'application/json' });
 				response.end(JSON.stringify({ jsonrpc: '2.0', id, ...message }));
@@ -222,7 +228,6 @@ export async function rawServer(
 							void response.write(
 								`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`,
 							),
-						comment: () => void response.write(': still here\n\n'),
 						end: () => void response.end(),
 					};
 				},
