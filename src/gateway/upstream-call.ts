@@ -44,31 +44,25 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 		log: call.onLog,
 		ask: (request, key) => questions.ask(request, key),
 	};
+	const finish = (result: CallToolResult): CallToolResult =>
+		questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, nameOf(call)));
 	const me = randomUUID();
 	// Recorded before anything is sent: whoever finds it and did not write it knows that there was a start.
 	const starter = await task.step('send', () => me);
 	const isFirst = starter === me;
-	let plain: CallToolResult | undefined;
 	let execution: Execution | undefined;
 	try {
-		const reference = await task.step('sent', async (): Promise<JsonValue> => {
+		// Only a task is worth recording: a result is recorded by the end of the handler.
+		const reference = await task.step('sent', async () => {
 			if (!isFirst && !call.repeatable) throw outcomeUnknown(call);
 			execution = await converse(call, task, scope);
-			if (execution.reference === null) plain = await execution.result();
+			if (execution.reference === null) throw new Answered(await execution.result());
 			return execution.reference;
 		});
-		const finish = (result: CallToolResult): CallToolResult =>
-			questions.annotate(limitResult(result, call.upstream.options.maxResultBytes, nameOf(call)));
-		if (plain) return finish(plain);
-		if (typeof reference !== 'string') {
-			// The upstream had answered, and the gateway went away before it could record what.
-			if (!call.repeatable) throw outcomeUnknown(call);
-			const again = await converse(call, task, scope);
-			return finish(await again.result());
-		}
 		return finish(await follow(call, task, scope, execution, reference));
 	} catch (error) {
 		if (error instanceof HostQuestion) return error.result as unknown as CallToolResult;
+		if (error instanceof Answered) return finish(error.result);
 		throw asFailure(call, error);
 	}
 }
@@ -188,7 +182,17 @@ export function headersOf(tool: JsonObject): Pick<CallToolRequestOptions, 'toolD
 		: {};
 }
 
-/** Leaves the step in which the call was sent, so that nothing of it is recorded. */
+/** Leaves the step in which the call was sent with its result, so that nothing of it is recorded. */
+class Answered extends Error {
+	readonly result: CallToolResult;
+
+	constructor(result: CallToolResult) {
+		super('The upstream answered at once');
+		this.result = result;
+	}
+}
+
+/** Leaves that step with what the upstream asks before there is a task. */
 class HostQuestion extends Error {
 	readonly result: JsonObject;
 

@@ -92,7 +92,7 @@ describe('F12: a server that is cold', () => {
 		const folder = join(scratch(), 'catalogue');
 		const { target } = childUpstream();
 		const upstream = { name: 'child', prefix: '', maxConcurrentCalls: 1, maxResultBytes: 1_024 };
-		const options = { ...upstream, startTimeoutMs: 1_000, tools: {}, target };
+		const options = { ...upstream, startTimeoutMs: 1_000, tools: {}, folds: [], target };
 		await fileCatalogue(folder, [options]).write('child', LISTS);
 		expect(await fileCatalogue(folder, [options]).read('child')).toEqual(LISTS);
 		if (target.kind !== 'command') throw new Error('a child is a command');
