@@ -3,6 +3,7 @@ import type { TaskRecord } from '../backend/record.ts';
 import { progressText } from '../engine/progress.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { TaskStatus } from '../protocol/status.ts';
+import { plain } from './terminal.ts';
 
 /** The colour of each status. */
 export const STATUS_COLOURS = {
@@ -30,6 +31,11 @@ export function summaryOf(record: TaskRecord): JsonObject {
 		isCancelRequested: record.cancelRequestedAtMs !== null,
 		openInputs: Object.keys(record.openInputs),
 	};
+}
+
+/** A worker as people know it: the machine and the process id; what else is in an owner's name is for machines. */
+export function workerName(owner: string): string {
+	return plain(owner.split('#')[0] ?? owner);
 }
 
 /** Where a task stands, in words: what it said last, or how far it said it was. */

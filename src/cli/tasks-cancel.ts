@@ -2,7 +2,7 @@ import { isTerminal } from '../protocol/status.ts';
 import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure } from './failure.ts';
 import { withOpenStore } from './open-store.ts';
-import { summaryOf } from './task-view.ts';
+import { summaryOf, workerName } from './task-view.ts';
 import { safeJson } from './terminal.ts';
 
 /** Options of `holdfast tasks cancel`. */
@@ -25,7 +25,7 @@ export function cancelTask(taskId: string, options: CancelOptions): Promise<numb
 				? `${safeJson(summaryOf(record))}\n`
 				: record.status === 'cancelled'
 					? `${taskId} is cancelled.\n`
-					: `${taskId} was asked to stop; its worker (${record.lease?.owner}) ends it.\n`,
+					: `${taskId} was asked to stop; its worker (${workerName(record.lease?.owner ?? '')}) ends it.\n`,
 		);
 		return EXIT_CODES.ok;
 	});

@@ -4,7 +4,7 @@ import type { JsonValue } from '../protocol/json.ts';
 import type { StoreOptions } from './arguments.ts';
 import { EXIT_CODES, Failure } from './failure.ts';
 import { withOpenStore } from './open-store.ts';
-import { isoTime, isoTimeOrNull, span, standOf, STATUS_COLOURS, summaryOf } from './task-view.ts';
+import { isoTime, isoTimeOrNull, span, standOf, STATUS_COLOURS, summaryOf, workerName } from './task-view.ts';
 import { clip, type Paint, paintFor, plain, safeJson } from './terminal.ts';
 
 /** Options of `holdfast tasks show`. */
@@ -107,7 +107,7 @@ function worker(record: TaskRecord, nowMs: number): string {
 	if (lease) {
 		const leftMs = lease.expiresAtMs - nowMs;
 		const state = leftMs > 0 ? `lease for ${span(leftMs)} more` : `its lease ran out ${span(leftMs)} ago`;
-		return `${plain(lease.owner)}, ${state}`;
+		return `${workerName(lease.owner)}, ${state}`;
 	}
 	if (isTerminal(record.status)) return 'none; it has ended';
 	if (runAtMs === null) return 'none; parked until it is answered';

@@ -209,7 +209,7 @@ export class Upstream {
 		// Other requests are being refused in the same way; ended now, nobody could tell that of them.
 		await new Promise<void>((resolve) => systemClock.after(REFUSALS_MS, resolve));
 		this.#connectedAtMs = undefined;
-		await this.client.close();
+		await this.client.close().catch(() => {});
 		this.#leaving = undefined;
 	}
 
