@@ -115,7 +115,7 @@ async function olderFront(transport: StdioClientTransport | StreamableHTTPClient
 	client.setRequestHandler(ElicitRequestSchema, () => ANSWERS.elicitation);
 	client.setRequestHandler(CreateMessageRequestSchema, () => ANSWERS.sampling);
 	client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
-	await client.connect(transport as Parameters<Client['connect']>[0]);
+	await client.connect(transport);
 	return {
 		listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
 		call: async (name, args) => JSON.stringify(await client.callTool({ name, arguments: args })),
