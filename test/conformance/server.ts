@@ -1,6 +1,9 @@
-/** The server under test. `node test/conformance/server.ts [PORT]`; prints its URL once it listens. */
+/**
+ * The server under test. `node test/conformance/server.ts [PORT]` prints its URL once it listens; with `--stdio` it
+ * serves its parent.
+ */
 import { memory } from '../../src/backend/memory/index.ts';
-import { createTaskServer, listen } from '../../src/server/index.ts';
+import { createTaskServer, listen, serveTasksOverStdio } from '../../src/server/index.ts';
 import { buildServer, fixtureHost } from './everything.ts';
 import { registerTaskTools } from './task-tools.ts';
 
@@ -13,10 +16,13 @@ const server = createTaskServer({
 	},
 });
 
-const listening = await listen(server, {
-	port: Number(process.argv[2] ?? process.env['PORT'] ?? 0),
-	bus: fixtureHost.bus,
-});
-console.log(listening.url);
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void listening.close(0));
+if (process.argv[2] === '--stdio') {
+	await serveTasksOverStdio(server).closed;
+} else {
+	const listening = await listen(server, {
+		port: Number(process.argv[2] ?? process.env['PORT'] ?? 0),
+		bus: fixtureHost.bus,
+	});
+	console.log(listening.url);
+	for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void listening.close(0));
+}
