@@ -1,6 +1,7 @@
 /**
  * A host that is killed: `crash-host.ts <url> <folder> <tasks>`. It comes back to every task of its journal, starts
- * those that it has not started, and writes down what happens, one line each: `started`, `asked`, `result`.
+ * those that it has not started, and writes down what happens, one line each: `starting`, `handle`, `started`, `asked`,
+ * `answered`, `result`.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,8 +20,9 @@ const client = new Client(
 	{ versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: {} } },
 );
 client.setRequestHandler('elicitation/create', async ({ params }) => {
-	log(`asked ${params.message}`);
+	log(`asked ${Date.now()} ${params.message}`);
 	await new Promise((resolve) => setTimeout(resolve, 30));
+	log(`answered ${params.message}`);
 	return { action: 'accept', content: { ok: true } };
 });
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
@@ -43,6 +45,7 @@ for (let index = 0; index < Number(count); index++) {
 	if (known.includes(`started ${index}`)) continue;
 	log(`starting ${index}`);
 	const execution = await tasks.startTool({ name: 'work', arguments: { index } });
+	log(`handle ${index} ${execution.state?.taskId}`);
 	log(`started ${index}`);
 	work.push(take(execution));
 }

@@ -4,13 +4,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /**
  * - `pass`: bytes go through.
+ * - `drop`: every connection is closed without a word, new ones too.
  * - `reset`: every connection is reset, new ones too.
+ * - `torn`: a connection is reset once 100 bytes have come from the server, in the middle of an answer or a stream.
  * - `half_open`: connections stand, and nothing that either side sends arrives any more.
  * - `slow`: 500 ms each way.
  * - `trickle`: what the server sends arrives byte by byte.
  * - `unavailable`: each request is answered with 503.
  */
-export type Fault = 'pass' | 'reset' | 'half_open' | 'slow' | 'trickle' | 'unavailable';
+export type Fault = 'pass' | 'drop' | 'reset' | 'torn' | 'half_open' | 'slow' | 'trickle' | 'unavailable';
+
+/** How much of an answer arrives that is torn. */
+const TORN_AFTER_BYTES = 100;
 
 const UNAVAILABLE =
 	'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\nconnection: close\r\nretry-after: 1\r\n\r\nbusy';
@@ -41,6 +46,7 @@ export class FaultProxy {
 	/** Switches the fault, for connections that stand as well. */
 	set(fault: Fault): void {
 		this.#fault = fault;
+		if (fault === 'drop') for (const socket of this.#sockets) socket.destroy();
 		if (fault === 'reset' || fault === 'unavailable') this.cut();
 	}
 
@@ -57,6 +63,7 @@ export class FaultProxy {
 	#accept(near: Socket): void {
 		this.accepted[this.#fault] = (this.accepted[this.#fault] ?? 0) + 1;
 		this.#track(near);
+		if (this.#fault === 'drop') return void near.destroy();
 		if (this.#fault === 'reset') return void near.resetAndDestroy();
 		if (this.#fault === 'unavailable') {
 			near.once('data', () => near.end(UNAVAILABLE));
@@ -72,12 +79,16 @@ export class FaultProxy {
 	/** Forwards in order, as the fault of the moment says. */
 	#pipe(from: Socket, to: Socket, fromServer: boolean): void {
 		let line = Promise.resolve();
-		from.on('data', (chunk) => {
+		from.on('data', (chunk: Buffer) => {
 			line = line.then(async () => {
 				if (this.#fault === 'half_open') return;
+				if (this.#fault === 'torn' && fromServer) {
+					to.write(chunk.subarray(0, TORN_AFTER_BYTES), () => to.resetAndDestroy());
+					return;
+				}
 				if (this.#fault === 'slow') await pause(500);
 				if (this.#fault === 'trickle' && fromServer) {
-					for (const byte of chunk as Buffer) {
+					for (const byte of chunk) {
 						to.write(Buffer.of(byte));
 						await pause(0);
 					}

@@ -1,6 +1,6 @@
 /** Reads what the harness wrote and compares it with the expected failures. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 
 const checkSchema = z.object({
@@ -31,17 +31,25 @@ export interface Verdict {
 	missing: boolean;
 }
 
-/** The scenarios under `folder`, where the harness makes one `server-<name>-<time>` folder each. */
+/** Which side is held against the suite. */
+export type Side = 'server' | 'client';
+
+/**
+ * The scenarios under `folder`, where the harness makes one folder each: `server-<name>-<time>`, or for a client
+ * `<name>-<time>`. Names may have a slash.
+ */
 export function readOutcomes(folder: string): Outcome[] {
 	const outcomes: Outcome[] = [];
-	for (const entry of readdirSync(folder).sort((a, b) => timeOf(a).localeCompare(timeOf(b)))) {
-		const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry)?.[1];
-		if (scenario === undefined) continue;
+	const entries = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+	for (const entry of entries.sort((a, b) => timeOf(a).localeCompare(timeOf(b)))) {
+		const name = /^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(basename(entry))?.[1];
+		if (name === undefined) continue;
 		const file = join(folder, entry, 'checks.json');
 		const checks = existsSync(file)
 			? z.array(checkSchema).parse(JSON.parse(readFileSync(file, 'utf8')))
 			: undefined;
-		outcomes.push({ scenario, checks });
+		const scenario = join(dirname(entry), name).replaceAll('\\', '/');
+		outcomes.push({ scenario: scenario.replace(/^server-/, ''), checks });
 	}
 	return outcomes;
 }
@@ -50,8 +58,8 @@ function timeOf(entry: string): string {
 	return entry.slice(-24);
 }
 
-/** The `server:` list of an expected-failures file, in the harness's own format. */
-export function readBaseline(file: string): string[] {
+/** One side's list in an expected-failures file, in the harness's own format. */
+export function readBaseline(file: string, side: Side): string[] {
 	if (!existsSync(file)) return [];
 	const entries: string[] = [];
 	let section = '';
@@ -60,7 +68,7 @@ export function readBaseline(file: string): string[] {
 		const heading = /^(\w+):\s*(\[\s*\])?$/.exec(line)?.[1];
 		if (heading !== undefined) section = heading;
 		const entry = /^\s*-\s+(\S+)$/.exec(line)?.[1];
-		if (entry !== undefined && section === 'server') entries.push(entry);
+		if (entry !== undefined && section === side) entries.push(entry);
 	}
 	return entries;
 }

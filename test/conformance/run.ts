@@ -1,9 +1,11 @@
 /**
- * Runs the official conformance suite against the fixture server.
+ * Runs the official conformance suite against the fixture server, and against our client.
  *
  *   node test/conformance/run.ts                             the task scenarios, then each revision's suite
  *   node test/conformance/run.ts --scenario NAME             one scenario
  *   node test/conformance/run.ts --spec-version 2025-11-25   one revision's suite
+ *   node test/conformance/run.ts --client                    the client alone; the two above apply
+ *   node test/conformance/run.ts --server                    the server alone
  *
  * A warning counts as a failure. Add `--verbose` for the harness's own output.
  */
@@ -16,7 +18,15 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { judge, type Outcome, readBaseline, readOutcomes, unused, type Verdict } from './baseline.ts';
+import {
+	judge,
+	type Outcome,
+	readBaseline,
+	readOutcomes,
+	type Side,
+	unused,
+	type Verdict,
+} from './baseline.ts';
 
 const CURRENT = '2026-07-28';
 const EARLIER = ['2025-11-25', '2025-06-18'];
@@ -37,6 +47,22 @@ const TASK_SCENARIOS = [
 	'tasks-mrtr-composition',
 ];
 
+/**
+ * Extensions of authorization. The other extension scenarios, `sep-2640-client-*`, are about skills, which are
+ * resources that a host reads by itself: nothing of this client takes part.
+ */
+const CLIENT_EXTENSIONS = [
+	'auth/client-credentials-jwt',
+	'auth/client-credentials-basic',
+	'auth/enterprise-managed-authorization',
+	'auth/dpop',
+	'auth/dpop-nonce',
+	'auth/wif-jwt-bearer',
+];
+
+/** A suite starts all of its clients at once, so each has the time that all of them take. */
+const CLIENT_LIMIT_MS = 120_000;
+
 const HARNESS = fileURLToPath(
 	new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
 );
@@ -45,6 +71,8 @@ const { values: options } = parseArgs({
 	options: {
 		scenario: { type: 'string' },
 		'spec-version': { type: 'string' },
+		client: { type: 'boolean', default: false },
+		server: { type: 'boolean', default: false },
 		gateway: { type: 'boolean', default: false },
 		verbose: { type: 'boolean', default: false },
 	},
@@ -52,13 +80,42 @@ const { values: options } = parseArgs({
 const SERVER = fileURLToPath(
 	new URL(options.gateway ? './gateway-server.ts' : './server.ts', import.meta.url),
 );
+const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
+/** The harness splits it at blanks and gives it to a shell. */
+const COMMAND = `${process.execPath} ${CLIENT}`;
 const version = options['spec-version'];
 const baselineFile = fileURLToPath(
 	new URL(options.gateway ? './expected-failures-gateway.yml' : './expected-failures.yml', import.meta.url),
 );
 
+/** The sides that were asked for; what stands in front of a server is one. */
+function sides(): readonly Side[] {
+	if (options.client) return ['client'];
+	return options.server || options.gateway || options.scenario !== undefined
+		? ['server']
+		: ['server', 'client'];
+}
+
 /** The arguments that select what to run, one entry per call of the harness. */
-function plan(): string[][] {
+function plan(side: Side): string[][] {
+	return side === 'server' ? serverPlan() : clientPlan();
+}
+
+function clientPlan(): string[][] {
+	const { scenario } = options;
+	if (scenario !== undefined)
+		return [['--scenario', scenario, ...(version ? ['--spec-version', version] : [])]];
+	const versions = version === undefined ? [CURRENT, ...EARLIER] : [version];
+	return [
+		...(version === undefined || version === CURRENT ? CLIENT_EXTENSIONS : []).map((name) => [
+			'--scenario',
+			name,
+		]),
+		...versions.map((each) => ['--suite', 'all', '--spec-version', each]),
+	];
+}
+
+function serverPlan(): string[][] {
 	const { scenario } = options;
 	if (scenario?.startsWith('tasks-')) return [['--scenario', scenario]];
 	if (scenario !== undefined) return [['--scenario', scenario, '--spec-version', version ?? CURRENT]];
@@ -130,9 +187,14 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** One call of the harness. Resolves with its exit code; what it found is in `folder`. */
-function harness(url: string, selection: string[], folder: string, signal: AbortSignal): Promise<number> {
+function harness(
+	subject: readonly string[],
+	selection: string[],
+	folder: string,
+	signal: AbortSignal,
+): Promise<number> {
 	const baseline = existsSync(baselineFile) ? ['--expected-failures', baselineFile] : [];
-	const args = [HARNESS, 'server', '--url', url, ...selection, ...baseline, '--output-dir', folder];
+	const args = [HARNESS, ...subject, ...selection, ...baseline, '--output-dir', folder];
 	const child = spawn(process.execPath, args, {
 		cwd: folder,
 		stdio: ['ignore', 'pipe', 'pipe'],
@@ -169,35 +231,40 @@ function printRow(verdict: Verdict): void {
 
 async function runAll(signal: AbortSignal): Promise<boolean> {
 	const folder = await mkdtemp(join(tmpdir(), 'holdfast-conformance-'));
-	const baseline = readBaseline(baselineFile);
 	const verdicts: Verdict[] = [];
 	const problems: string[] = [];
 	console.log(`${'scenario'.padEnd(46)}   passed   failed expected    other`);
 	try {
-		const server = await startServer(signal);
-		try {
-			for (const [index, selection] of plan().entries()) {
-				const results = await mkdtemp(join(folder, `${index}-`));
-				const code = await harness(server.url, selection, results, signal);
-				if (selection.includes('--suite')) console.log(`\n${selection.at(-1)}`);
-				const batch = readOutcomes(results).map((outcome: Outcome) => judge(outcome, baseline));
-				batch.forEach(printRow);
-				verdicts.push(...batch);
-				const explained = batch.some(
-					({ failed, stale, missing }) => failed.length + stale.length > 0 || missing,
-				);
-				if (code !== 0 && !explained)
-					problems.push(`the harness exited with ${code} on ${selection.join(' ')}`);
+		for (const side of sides()) {
+			const baseline = readBaseline(baselineFile, side);
+			const server = side === 'server' ? await startServer(signal) : undefined;
+			const subject = server
+				? ['--url', server.url]
+				: ['--command', COMMAND, '--timeout', `${CLIENT_LIMIT_MS}`];
+			const ran: string[] = [];
+			try {
+				for (const selection of plan(side)) {
+					const results = await mkdtemp(join(folder, `${side}-`));
+					const code = await harness([side, ...subject], selection, results, signal);
+					if (selection.includes('--suite')) console.log(`\n${side} ${selection.at(-1)}`);
+					const batch = readOutcomes(results).map((outcome: Outcome) => judge(outcome, baseline));
+					batch.forEach(printRow);
+					verdicts.push(...batch);
+					ran.push(...batch.map(({ scenario }) => scenario));
+					const explained = batch.some(
+						({ failed, stale, missing }) => failed.length + stale.length > 0 || missing,
+					);
+					if (code !== 0 && !explained)
+						problems.push(`the harness exited with ${code} on ${side} ${selection.join(' ')}`);
+				}
+			} finally {
+				await server?.stop();
 			}
-		} finally {
-			await server.stop();
+			if (options.scenario === undefined)
+				problems.push(...unused(baseline, ran).map((entry) => `stale: ${side} ${entry} did not run`));
 		}
 	} finally {
 		await rm(folder, { recursive: true, force: true });
-	}
-	if (options.scenario === undefined) {
-		const ran = verdicts.map(({ scenario }) => scenario);
-		problems.push(...unused(baseline, ran).map((entry) => `stale: ${entry} did not run`));
 	}
 	return report(verdicts, problems);
 }
