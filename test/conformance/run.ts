@@ -6,6 +6,7 @@
  *   node test/conformance/run.ts --spec-version 2025-11-25   one revision's suite
  *   node test/conformance/run.ts --client                    the client alone; the two above apply
  *   node test/conformance/run.ts --server                    the server alone
+ *   node test/conformance/run.ts --gateway --server          the server behind the gateway
  *
  * A warning counts as a failure. Add `--verbose` for the harness's own output.
  */
