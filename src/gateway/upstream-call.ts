@@ -210,7 +210,9 @@ function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof ProtocolError)
 		return new TaskFailure(error.code, error.message, error.data as JsonValue);
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
-	if (isHoldfastError(error, 'TASK_NOT_FOUND') || isHoldfastError(error, 'TASK_EXPIRED'))
-		return outcomeUnknown(call, `it lost its task (${messageOf(error)})`);
+	if (isHoldfastError(error, 'TASK_NOT_FOUND'))
+		return outcomeUnknown(call, 'the server does not know its task any more');
+	if (isHoldfastError(error, 'TASK_EXPIRED'))
+		return outcomeUnknown(call, 'the time to live of its task was over before it ended');
 	return outcomeUnknown(call, messageOf(error));
 }
