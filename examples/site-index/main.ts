@@ -19,7 +19,7 @@ if (values.db === undefined) {
 }
 const tasks = createTaskServer({
 	backend: sqlite(values.db),
-	server: siteIndexServer({ file: `${values.db}.sites`, allowPrivate: values['allow-private'] }),
+	...siteIndexServer({ file: `${values.db}.sites`, allowPrivate: values['allow-private'] }),
 	// On stderr: with --stdio, stdout belongs to the protocol.
 	log: pino(pino.destination(2)),
 });

@@ -15,6 +15,8 @@ class SizeQuestion extends Error {
 	}
 }
 
+type Task = Omit<TaskContext, 'prepared'>;
+
 /** Every so many pages the task's journal says that the crawl gets on: then earlier crashes count no more. */
 const PAGES_PER_MILESTONE = 250;
 
@@ -28,11 +30,7 @@ const FORM = {
 } as const;
 
 /** Reads a site for a task. Where it stands is in the index file, under the task's id. */
-export async function readSite(
-	index: SiteIndex,
-	options: CrawlOptions,
-	task: TaskContext,
-): Promise<SiteReport> {
+export async function readSite(index: SiteIndex, options: CrawlOptions, task: Task): Promise<SiteReport> {
 	let answer: boolean | number | undefined;
 	for (;;) {
 		const given = answer;
@@ -55,14 +53,14 @@ export async function readSite(
 	}
 }
 
-function note({ visited, total, message }: Progress, task: TaskContext): void {
+function note({ visited, total, message }: Progress, task: Task): void {
 	task.progress({ progress: visited, total, message });
 	// A failure to record it means that the task is somebody else's by now; then the signal fires as well.
 	if (visited % PAGES_PER_MILESTONE === 0) task.step(`${visited} pages`, () => {}).catch(() => {});
 }
 
 /** Whether to read on: true for all of it, false for no further than the size that was named, or how many pages. */
-async function askOn(found: number, options: CrawlOptions, task: TaskContext): Promise<boolean | number> {
+async function askOn(found: number, options: CrawlOptions, task: Task): Promise<boolean | number> {
 	// A question must be word for word the same on every entry, and more pages may be known by then.
 	const known = await task.step('size', () => found);
 	const count = known.toLocaleString('en');

@@ -1,6 +1,6 @@
 /** An MCP server that indexes documentation sites. Also for `holdfast serve examples/site-index/server.ts`. */
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server';
-import type { TaskServerFactory } from 'holdfast/server';
+import { isHoldfastError, type TaskServerOptions, type Tasks } from 'holdfast/server';
 import type * as z from 'zod';
 import { readSite } from './read-site.ts';
 import { SiteIndex } from './site-index.ts';
@@ -21,15 +21,14 @@ export interface SiteIndexOptions {
 /** A crawl is aborted with this much time to store what it has in hand. */
 const CANCEL_GRACE_MS = 10_000;
 
-/** Makes the servers of one process. */
+/** The servers of one process, with what opens and closes the index that they share. */
 export function siteIndexServer({
 	file,
 	allowPrivate = false,
 	refreshWindowMs = 5_000,
-}: SiteIndexOptions): TaskServerFactory {
-	// Outside of the factory: that one is called for every request.
+}: SiteIndexOptions): Pick<TaskServerOptions, 'server' | 'open' | 'close'> {
 	const index = new SiteIndex(file, allowPrivate);
-	return (tasks) => {
+	const build = (tasks: Tasks): McpServer => {
 		const server = new McpServer({ name: 'site-index', version: '1.0.0' });
 		server.registerTool(
 			'submit_site',
@@ -48,13 +47,10 @@ export function siteIndexServer({
 					syncWindowMs: 0,
 					onCrash: 'resume',
 					cancelGraceMs: CANCEL_GRACE_MS,
-					prepare: (args) => {
-						// An address that is none is said at once, not by a task.
-						optionsOf(args);
-						return null;
-					},
+					// An address that is none is said at once, not by a task.
+					prepare: optionsOf,
 				},
-				async (args, task) => reported(await readSite(index, optionsOf(args), task)),
+				async (_args, task) => reported(await readSite(index, task.prepared, task)),
 			),
 		);
 		server.registerTool(
@@ -129,12 +125,34 @@ export function siteIndexServer({
 				annotations: { destructiveHint: true },
 			},
 			tasks.handler({ support: 'forbidden' }, async ({ siteId }, task) => {
-				const startAddress = await index.forget(task.principal, siteId);
-				return answered(`${startAddress} is forgotten.`, { siteId, startAddress });
+				const { startAddress } = await index.options(task.principal, siteId);
+				const cancelledTasks: string[] = [];
+				// Before the site goes: a task that waits for an answer would begin it anew.
+				for (const taskId of await index.unfinished(siteId, startAddress))
+					if (await cancel(tasks, taskId, task.principal)) cancelledTasks.push(taskId);
+				await index.forget(siteId);
+				const also = cancelledTasks.map(
+					(taskId) => ` Task ${taskId}, which had not finished it, is cancelled.`,
+				);
+				return answered(`${startAddress} is forgotten.${also.join('')}`, {
+					...{ siteId, startAddress, cancelledTasks },
+				});
 			}),
 		);
 		return server;
 	};
+	return { server: build, open: () => index.open(), close: () => index.close() };
+}
+
+/** Cancels a task and tells whether there was something to cancel. */
+async function cancel(tasks: Tasks, taskId: string, owner: string): Promise<boolean> {
+	try {
+		return await tasks.cancel(taskId, owner);
+	} catch (error) {
+		// It ended so long ago that it is no longer kept.
+		if (isHoldfastError(error, 'TASK_NOT_FOUND')) return false;
+		throw error;
+	}
 }
 
 function optionsOf({
@@ -168,7 +186,7 @@ function answered(text: string, structuredContent: Record<string, unknown>): Cal
 }
 
 /** The server as the environment configures it: SITE_INDEX_DB and SITE_INDEX_ALLOW_PRIVATE. */
-export const server: TaskServerFactory = siteIndexServer({
+export const { server, open, close } = siteIndexServer({
 	file: process.env['SITE_INDEX_DB'] ?? 'site-index.db',
 	allowPrivate: process.env['SITE_INDEX_ALLOW_PRIVATE'] === '1',
 });

@@ -51,7 +51,11 @@ export const siteList = z.object({
 	sites: z.array(z.object({ ...entry, createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() })),
 });
 
-export const forgotten = z.object({ siteId: z.int(), startAddress: z.string() });
+export const forgotten = z.object({
+	siteId: z.int(),
+	startAddress: z.string(),
+	cancelledTasks: z.array(z.string()).describe('Tasks that had not come to the end of the site'),
+});
 
 export const askInput = z.object({
 	question: z.string().min(1).max(1_000),

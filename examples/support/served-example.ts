@@ -45,12 +45,12 @@ export async function startExample(
 /** The process, and the requests of the protocol. */
 export class ServedExample {
 	readonly #child: ChildProcess;
-	readonly #url: string;
+	readonly url: string;
 	#lastId = 0;
 
 	constructor({ child, url }: Started) {
 		this.#child = child;
-		this.#url = url;
+		this.url = url;
 	}
 
 	get pid(): number {
@@ -85,7 +85,7 @@ export class ServedExample {
 			'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
 			'io.modelcontextprotocol/clientCapabilities': capabilities,
 		};
-		const response = await fetch(this.#url, {
+		const response = await fetch(this.url, {
 			method: 'POST',
 			headers: {
 				'content-type': 'application/json',

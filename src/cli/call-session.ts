@@ -2,7 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import { fileJournal } from '../client/journal/file-journal.ts';
 import type { Journal } from '../client/journal/journal.ts';
+import type { ElicitResult } from '../client/sdk.ts';
 import { TaskClient } from '../client/task-client.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { CallControls } from './call-controls.ts';
 import { CallScreen } from './call-screen.ts';
 import { Person } from './person.ts';
@@ -31,6 +33,15 @@ export interface SessionOptions {
 export interface Connected {
 	readonly link: ServerLink;
 	readonly tasks: TaskClient;
+}
+
+/** As what, and how long, a server is connected to. */
+export interface ConnectAs {
+	/** By which the journal knows the server. */
+	readonly name: string;
+	/** Who asks, in words, when the server has a question that belongs to no task. */
+	readonly asker: string;
+	readonly signal: AbortSignal;
 }
 
 /** What the calls of one command share: the journal, the screen, the person, and what ends them. */
@@ -71,12 +82,11 @@ export class CallSession {
 	}
 
 	/**
-	 * Connects to a server.
+	 * Connects to a server, until `signal` fires.
 	 *
-	 * @param name - by which the journal knows it.
-	 * @throws Failure
+	 * @throws Failure with the exit code for a server that could not be reached.
 	 */
-	async connect(target: ServerTarget, name: string): Promise<Connected> {
+	async connect(target: ServerTarget, { name, asker, signal }: ConnectAs): Promise<Connected> {
 		const { header = {}, token, requestTimeoutMs, verbose = false } = this.#options;
 		const { screen, questioner } = this;
 		const link = new ServerLink(target, {
@@ -89,14 +99,12 @@ export class CallSession {
 		});
 		const server = describeTarget(target);
 		// For calls that ask before they are tasks, or never become one.
-		link.client.setRequestHandler('elicitation/create', async (request, { mcpReq }) => {
-			const origin = { server, tool: 'The call', key: undefined, signal: mcpReq.signal };
-			return (await questioner.answer(
-				{ method: request.method, params: { ...request.params } as never },
-				origin,
-			)) as never;
+		link.client.setRequestHandler('elicitation/create', async ({ method, params }, { mcpReq }) => {
+			const question = { method, params: params as unknown as JsonObject };
+			const origin = { server, tool: asker, key: undefined, signal: mcpReq.signal };
+			return (await questioner.answer(question, origin)) as unknown as ElicitResult;
 		});
-		await link.connect();
+		await link.connect(signal);
 		const tasks = new TaskClient(link.client, {
 			...{ journal: this.journal, server: name, rpcTimeoutMs: requestTimeoutMs },
 			onInput: (request, { key, tool, signal }) => questioner.answer(request, { server, tool, key, signal }),
@@ -116,6 +124,8 @@ export class CallSession {
 
 	/** Ends connections, and gives back the terminal. */
 	async close(): Promise<void> {
+		if (this.controls.leaving.aborted && this.#connected.some(({ link }) => link.isCommand))
+			this.screen.say('The server ends with this command; resume starts it again.');
 		this.#waiting.abort();
 		this.controls.end();
 		this.#forgetSignals();

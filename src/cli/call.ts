@@ -49,26 +49,43 @@ async function begin(
 		ended: { tool, server, taskId: null, reference: null, elapsedMs: Date.now() - startedAtMs, ending },
 		execution: undefined,
 	});
+	const { screen, controls } = session;
+	const line = new CallLine(screen, tool, startedAtMs);
+	const endPlainCall = controls.beginPlainCall();
 	try {
 		session.startWaiting();
-		const connected = await session.connect(target, serverNameOf(target));
+		if (screen.isLive) line.show({ fraction: undefined, message: 'connecting', left: undefined });
+		const signal = AbortSignal.any([controls.cancelling, controls.leaving]);
+		const connected = await session.connect(target, { name: serverNameOf(target), asker: tool, signal });
 		const definition = await findTool(connected, tool, server);
 		const args = given ?? convertArguments(options.arg ?? [], definition?.inputSchema);
 		// Before there can be a task: the journal alone does not say how its server is reached.
 		session.book.keep(target);
-		const started = await start(session, connected, tool, args, definition);
+		if (screen.isLive) line.show({ fraction: undefined, message: 'calling', left: undefined });
+		const started = await start(connected, { name: tool, arguments: args }, definition, line, signal);
 		if (!('execution' in started)) return end(started.ending);
 		const { execution } = started;
-		if (execution.reference !== null && options.detach === true) session.controls.leave('detached');
-		if (execution.reference !== null && target.kind === 'stdio' && session.controls.leaving.aborted)
-			session.screen.say('The server ends with this command, and the task goes on when it is resumed.');
+		endPlainCall();
+		line.end();
+		if (execution.reference !== null && options.detach === true) controls.leave('detached');
 		return { ended: await follow(session, execution, server), execution };
 	} catch (error) {
-		if (error instanceof Failure && error.exitCode === EXIT_CODES.unreachable)
-			return end({ status: 'unreachable', message: error.message });
-		throw error;
+		if (!(error instanceof Failure) || error.exitCode !== EXIT_CODES.unreachable) throw error;
+		return end(
+			controls.cancelling.aborted || controls.leaving.aborted
+				? STOPPED_EARLY
+				: { status: 'unreachable', message: error.message },
+		);
+	} finally {
+		endPlainCall();
+		line.end();
 	}
 }
+
+const STOPPED_EARLY: CallEnding = {
+	status: 'cancelled',
+	message: 'it was stopped before the server had answered',
+};
 
 /** What the server says of a tool; undefined where it lists none. @throws UsageError */
 async function findTool({ link }: Connected, name: string, server: string): Promise<Tool | undefined> {
@@ -87,37 +104,26 @@ async function findTool({ link }: Connected, name: string, server: string): Prom
 
 /** Sends the call; what comes back is an execution, or how the call ended without one. */
 async function start(
-	session: CallSession,
 	{ link, tasks }: Connected,
-	tool: string,
-	args: JsonObject,
+	params: { readonly name: string; readonly arguments: JsonObject },
 	definition: Tool | undefined,
+	line: CallLine,
+	signal: AbortSignal,
 ): Promise<{ readonly execution: Execution } | { readonly ending: CallEnding }> {
-	const { screen, controls } = session;
-	const line = new CallLine(screen, tool, Date.now());
-	const endPlainCall = controls.beginPlainCall();
-	if (screen.isLive) line.show({ fraction: undefined, message: 'calling', left: undefined });
 	try {
-		const execution = await tasks.startTool(
-			{ name: tool, arguments: args },
-			{
-				signal: AbortSignal.any([controls.cancelling, controls.leaving]),
-				// A server without Tasks holds the call for as long as it takes.
-				timeout: MAX_TIMER_MS,
-				onprogress: (progress) => line.show(progressOf(progress, line.elapsedMs)),
-				...(definition && { toolDefinition: definition }),
-			},
-		);
+		const execution = await tasks.startTool(params, {
+			signal,
+			// A server without Tasks holds the call for as long as it takes.
+			timeout: MAX_TIMER_MS,
+			onprogress: (progress) => line.show(progressOf(progress, line.elapsedMs)),
+			...(definition && { toolDefinition: definition }),
+		});
 		return { execution };
 	} catch (error) {
-		if (controls.cancelling.aborted || controls.leaving.aborted)
-			return { ending: { status: 'cancelled', message: 'it was stopped before the server had answered' } };
+		if (signal.aborted) return { ending: STOPPED_EARLY };
 		if (!ServerLink.isOutage(error)) return { ending: failedEnding(error) };
 		const { message } = link.unreachable(error);
 		const advice = 'Whether the call began is not known; check before calling again.';
 		return { ending: { status: 'unreachable', message: `${message}\n${advice}` } };
-	} finally {
-		endPlainCall();
-		line.end();
 	}
 }

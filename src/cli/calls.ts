@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileJournal } from '../client/journal/file-journal.ts';
 import type { JsonObject } from '../protocol/json.ts';
-import { endingOf, exitCodeAfter } from './call-ending.ts';
 import { EXIT_CODES } from './failure.ts';
 import { type KeptCall, keptCalls } from './kept-calls.ts';
 import { defaultJournal, ServerBook } from './server-book.ts';
@@ -60,7 +59,8 @@ async function read(file: string, book: ServerBook): Promise<readonly KeptCall[]
 function standOf({ entry }: KeptCall): string {
 	const outcome = entry?.outcome;
 	if (!outcome) return 'open';
-	return exitCodeAfter(endingOf(outcome)) === EXIT_CODES.toolError ? 'tool error' : outcome.kind;
+	const isToolError = outcome.kind === 'completed' && outcome.result['isError'] === true;
+	return isToolError ? 'tool error' : outcome.kind;
 }
 
 function serverOf({ pointer }: KeptCall, book: ServerBook): string {

@@ -55,7 +55,7 @@ export function addClientCommands(
 			.addOption(
 				new Option(
 					'--token <token>',
-					'send this as a bearer token; in the environment others cannot see it',
+					'bearer token for each HTTP request; on the command line others can see it',
 				).env('HOLDFAST_TOKEN'),
 			)
 			.option(
@@ -78,7 +78,8 @@ export function addClientCommands(
 			.option('--json', 'print one JSON document')
 			.option('--quiet', 'print results and errors only');
 
-	watching(program.command('call'))
+	const call = program
+		.command('call')
 		.summary('call a tool, however long it takes')
 		.description('Calls a tool of a server, and shows its progress until it ends.')
 		.usage('[options] <url> <tool>\n       holdfast call [options] <tool> -- <command> [arguments...]')
@@ -86,25 +87,28 @@ export function addClientCommands(
 		.option('--arg <name=value>', 'an argument of the tool; may be given several times', namedArgument)
 		.option('--json-args <object>', 'all arguments of the tool as a JSON object; - reads it from stdin')
 		.option('--detach', 'print the reference of the task as soon as there is one, and do not wait')
-		.addHelpText('after', CALL_HELP)
-		.action(async (words: readonly string[], options: CallOptions) => {
-			const { target, tool } = readCall(words, serverCommand);
-			const { call } = await import('./call.ts');
-			end(await call(target, tool, options));
-		});
+		.addHelpText('after', CALL_HELP);
+	watching(call).action(async (words: readonly string[], options: CallOptions) => {
+		const { target, tool } = readCall(words, serverCommand);
+		const { call: callTool } = await import('./call.ts');
+		end(await callTool(target, tool, options));
+	});
 
-	watching(program.command('resume'))
+	const resume = program
+		.command('resume')
 		.summary('come back to a call that was left, or to all of them')
 		.description('Comes back to a call, also from another terminal and after a crash; without words to all.')
 		.usage('[options] [reference | task-id] [url | -- command [arguments...]]')
 		.argument('[reference]', 'as it was printed, or a task id as `calls` shows it', taskIdArgument)
 		.argument('[url]', 'where the server is now')
-		.addHelpText('after', RESUME_HELP)
-		.action(async (reference: string | undefined, url: string | undefined, options: ResumeOptions) => {
+		.addHelpText('after', RESUME_HELP);
+	watching(resume).action(
+		async (reference: string | undefined, url: string | undefined, options: ResumeOptions) => {
 			const target = readTarget(url, serverCommand);
-			const { resume } = await import('./resume.ts');
-			end(await resume(reference, target, options));
-		});
+			const { resume: comeBack } = await import('./resume.ts');
+			end(await comeBack(reference, target, options));
+		},
+	);
 
 	withVerbose(withJournal(program.command('calls')))
 		.summary('list the calls that are open, and results that wait')

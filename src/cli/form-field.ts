@@ -52,12 +52,17 @@ function fieldOf(name: string, schema: JsonObject, isRequired: boolean): FormFie
 			? (['one-of', ownOptions] as const)
 			: schema['type'] === 'array' && items.length > 0
 				? (['some-of', items] as const)
-				: ([KINDS[String(schema['type'])] ?? 'json', []] as const);
+				: ([kindOf(schema), []] as const);
+	const rules = rulesOf(schema, kind);
 	return {
 		...{ name, isRequired, kind, options, initial: schema['default'] },
-		label: labelOf(name, schema, isRequired, kind),
-		check: checkOf(schema, isRequired, options),
+		label: labelOf(name, schema, isRequired, rules),
+		check: checkOf(schema, isRequired, rules),
 	};
+}
+
+function kindOf({ type }: JsonObject): FormField['kind'] {
+	return (typeof type === 'string' ? KINDS[type] : undefined) ?? 'json';
 }
 
 const KINDS: Readonly<Record<string, FormField['kind']>> = {
@@ -86,19 +91,24 @@ function textOr(title: JsonValue | undefined, value: JsonValue): string {
 	return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function labelOf(name: string, schema: JsonObject, isRequired: boolean, kind: FormField['kind']): string {
+function labelOf(name: string, schema: JsonObject, isRequired: boolean, rules: readonly string[]): string {
 	const { title, description } = schema;
-	const rules = [
-		...(isRequired ? [] : ['may be left out']),
+	const hints = [...(isRequired ? [] : ['may be left out']), ...rules];
+	const heading = `${textOr(title, name)}${hints.length === 0 ? '' : ` (${hints.join(', ')})`}`;
+	return typeof description === 'string' && description !== '' ? `${heading}\n${description}` : heading;
+}
+
+/** What a value must be, in words. */
+function rulesOf(schema: JsonObject, kind: FormField['kind']): string[] {
+	return [
 		...(typeof schema['format'] === 'string' && kind === 'text' ? [formatHint(schema['format'])] : []),
-		...(schema['type'] === 'integer' && kind === 'number' ? ['whole number'] : []),
+		...(schema['type'] === 'integer' && kind === 'number' ? ['a whole number'] : []),
+		...(schema['type'] === 'number' && kind === 'number' ? ['a number'] : []),
 		...boundsHint(schema, 'minimum', 'maximum', ''),
 		...boundsHint(schema, 'minLength', 'maxLength', ' characters'),
 		...boundsHint(schema, 'minItems', 'maxItems', ' of them'),
-		...(kind === 'json' ? ['as JSON'] : []),
+		...(kind === 'json' ? ['JSON'] : []),
 	];
-	const heading = `${textOr(title, name)}${rules.length === 0 ? '' : ` (${rules.join(', ')})`}`;
-	return typeof description === 'string' && description !== '' ? `${heading}\n${description}` : heading;
 }
 
 function formatHint(format: string): string {
@@ -120,20 +130,19 @@ function boundsHint(schema: JsonObject, low: string, high: string, unit: string)
 	return typeof greatest === 'number' ? [`at most ${greatest}${unit}`] : [];
 }
 
-function checkOf(schema: JsonObject, isRequired: boolean, options: readonly FieldOption[]): Check {
-	let checked: z.ZodType | undefined;
+function checkOf(schema: JsonObject, isRequired: boolean, rules: readonly string[]): Check {
+	let form: z.ZodType | undefined;
 	try {
-		checked = z.fromJSONSchema(schema);
+		form = z.fromJSONSchema(schema);
 	} catch {
 		// A schema that cannot be read is the tool's affair.
 	}
 	return (value) => {
 		if (value === undefined) return isRequired ? 'An answer is needed.' : undefined;
-		const result = checked?.safeParse(value);
-		if (!result || result.success) return undefined;
-		const isMisfit = options.length > 0 && !Array.isArray(value);
-		return isMisfit
-			? 'Choose one of the options.'
-			: result.error.issues.map(({ message }) => message).join('; ');
+		const checked = form?.safeParse(value);
+		if (!checked || checked.success) return undefined;
+		return rules.length > 0
+			? `It must be ${rules.join(', ')}.`
+			: checked.error.issues.map(({ message }) => message).join('; ');
 	};
 }

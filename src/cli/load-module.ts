@@ -2,24 +2,35 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { messageOf } from '../errors.ts';
-import type { TaskServerFactory } from '../server/runtime.ts';
+import type { TaskServerOptions } from '../server/task-server.ts';
 import { Failure, placeOf } from './failure.ts';
 
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs'];
 
 const WANTED = 'export const server = (tasks) => { …; return mcpServer; }';
 
+/** What the module of a server author exports. */
+export type ServerModule = Pick<TaskServerOptions, 'server' | 'open' | 'close'>;
+
 /**
- * Loads the module of a server author and finds its server function.
+ * Loads the module of a server author: its server function, and what opens and closes what that needs.
  *
  * @throws Failure that says what the module lacks.
  */
-export async function loadServerFactory(path: string): Promise<TaskServerFactory> {
+export async function loadServerModule(path: string): Promise<ServerModule> {
 	const file = findFile(path);
 	const exports = await load(file);
-	const found = exports['server'] ?? exports['default'];
-	if (typeof found === 'function') return found as TaskServerFactory;
-	throw new Failure(`${shown(file)} ${whatIsThere(exports, found)}. It must have: ${WANTED}`);
+	const server = exports['server'] ?? exports['default'];
+	if (typeof server !== 'function')
+		throw new Failure(`${shown(file)} ${whatIsThere(exports, server)}. It must have: ${WANTED}`);
+	const hooks: Record<string, unknown> = {};
+	for (const name of ['open', 'close'] as const) {
+		if (exports[name] === undefined) continue;
+		if (typeof exports[name] !== 'function')
+			throw new Failure(`${shown(file)} exports ${name}, which must be a function without arguments.`);
+		hooks[name] = exports[name];
+	}
+	return { server, ...hooks } as ServerModule;
 }
 
 function findFile(path: string): string {

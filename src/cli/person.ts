@@ -70,23 +70,18 @@ export class Person {
 		const { PromptLeft } = await import('./prompts.ts');
 		const { canLeave } = this.#controls;
 		const choices: Choice<Wish>[] = [
-			...(canLeave
-				? [{ value: 'leave' as const, label: 'Leave it running', hint: 'come back with holdfast resume' }]
-				: []),
-			{
-				value: 'cancel',
-				label: canLeave ? 'Cancel it' : 'Cancel the call',
-				hint: canLeave ? '' : 'it is no task: it cannot be left',
-			},
+			canLeave
+				? { value: 'leave', label: 'Leave it running', hint: 'come back with holdfast resume' }
+				: { value: 'cancel', label: 'Cancel it', hint: 'it is no task: it cannot be left running' },
+			...(canLeave ? [{ value: 'cancel' as const, label: 'Cancel it' }] : []),
 			...(isQuestion ? [{ value: 'decline' as const, label: 'Decline the question' }] : []),
 			{ value: 'stay', label: isQuestion ? 'Back to the question' : 'Keep waiting' },
 		];
+		const message = canLeave
+			? 'Cancel it or leave it running? (Ctrl-C again leaves it)'
+			: 'Cancel it? (Ctrl-C again does)';
 		try {
-			return await prompts.choose(
-				'Cancel it or leave it running? (Ctrl-C again leaves)',
-				choices,
-				choices[0]?.value,
-			);
+			return await prompts.choose(message, choices, choices[0]?.value);
 		} catch (error) {
 			if (error instanceof PromptLeft) return canLeave ? 'leave' : 'cancel';
 			throw error;

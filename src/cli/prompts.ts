@@ -1,5 +1,5 @@
 import { type CANCEL_SYMBOL, isCancel, multiselect, note, select, text } from '@clack/prompts';
-import { plain } from './terminal.ts';
+import { clip, plain, widthOf } from './terminal.ts';
 
 /** One of several things to choose from. */
 export interface Choice<Value> {
@@ -10,6 +10,9 @@ export interface Choice<Value> {
 
 /** Thrown when the person pressed Ctrl-C or Esc instead of answering. */
 export class PromptLeft extends Error {}
+
+/** What is around a title. */
+const FRAME_WIDTH = 10;
 
 /** How many choices are seen at once. */
 const MAX_ITEMS = 12;
@@ -27,7 +30,9 @@ export class Prompts {
 
 	/** Words that belong to the questions that follow. */
 	show(title: string, body: string): void {
-		note(safe(body), safe(title), { output: process.stderr });
+		// A title is not broken into lines.
+		const fitting = clip(title, widthOf(process.stderr) - FRAME_WIDTH);
+		note(safe(body), fitting, { output: process.stderr });
 	}
 
 	/** One line of text; `check` answers what is wrong with it. */
@@ -38,8 +43,8 @@ export class Prompts {
 	): Promise<string> {
 		const validate = (value: string | undefined): string | undefined => safeOrNone(check(value ?? ''));
 		const answer = await text({ ...this.#common(message), initialValue: plain(initialValue), validate });
-		// What a prompt gives for no text at all.
-		return this.#answered(answer as typeof answer | undefined) ?? '';
+		// No text at all comes as undefined, whatever the type says.
+		return this.#answered(answer) || '';
 	}
 
 	/** One of several. */

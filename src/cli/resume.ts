@@ -1,4 +1,5 @@
 import type { Execution } from '../client/execution.ts';
+import type { LeaveReason } from './call-controls.ts';
 import type { CallEnding, EndedCall } from './call-ending.ts';
 import { CallSession, type SessionOptions } from './call-session.ts';
 import { EXIT_CODES, Failure, UsageError } from './failure.ts';
@@ -6,7 +7,6 @@ import { follow } from './follow.ts';
 import { findCall, type KeptCall, keptCalls } from './kept-calls.ts';
 import { CallReport } from './report.ts';
 import { describeTarget, type ServerTarget } from './server-target.ts';
-import { plain } from './terminal.ts';
 
 /** Options of `holdfast resume`. */
 export type ResumeOptions = SessionOptions;
@@ -61,6 +61,7 @@ async function resumeServer(
 	onEnd: (call: EndedCall, execution: Execution | undefined) => Promise<void>,
 ): Promise<readonly EndedCall[]> {
 	const name = calls[0]?.pointer.server ?? '';
+	const { leaving } = session.controls;
 	const isKnown = calls.every(({ entry }) => entry?.outcome != null);
 	const server = describe(session, name, given);
 	const unconnected = (ending: CallEnding) =>
@@ -76,7 +77,8 @@ async function resumeServer(
 	try {
 		const tasks = isKnown
 			? session.offline(name)
-			: (await session.connect(targetFor(session, name, given), name)).tasks;
+			: (await session.connect(targetFor(session, name, given), { name, asker: 'A call', signal: leaving }))
+					.tasks;
 		return await Promise.all(
 			calls.map(async ({ reference }) => {
 				const execution = await tasks.resume(reference);
@@ -87,21 +89,26 @@ async function resumeServer(
 		);
 	} catch (error) {
 		if (!(error instanceof Failure) || error.exitCode !== EXIT_CODES.unreachable) throw error;
-		return unconnected({ status: 'unreachable', message: error.message });
+		return unconnected(
+			leaving.aborted
+				? { status: 'detached', reason: leaving.reason as LeaveReason, inputRequests: {} }
+				: { status: 'unreachable', message: error.message },
+		);
 	}
 }
 
-/** @throws UsageError when nothing says how the server is reached. */
+/** @throws Failure with the exit code for a server that could not be reached. */
 function targetFor(session: CallSession, name: string, given: ServerTarget | undefined): ServerTarget {
 	if (given) return given;
 	const kept = session.book.find(name);
+	if (kept?.isWhole === true) return kept.target;
 	const how = 'holdfast resume REFERENCE URL, or holdfast resume REFERENCE -- COMMAND';
-	if (!kept) throw new UsageError(`How "${plain(name)}" is reached is not known here. Say it: ${how}`);
-	if (!kept.isWhole)
-		throw new UsageError(
-			`${describeTarget(kept.target)}: a part that may be a secret was not kept. Give it again: ${how}`,
-		);
-	return kept.target;
+	throw new Failure(
+		kept
+			? `${describeTarget(kept.target)}: a part that may be a secret was not kept. Give it again: ${how}`
+			: `How "${name}" is reached is not known here. Say it: ${how}`,
+		{ exitCode: EXIT_CODES.unreachable },
+	);
 }
 
 function describe(session: CallSession, name: string, given: ServerTarget | undefined): string {

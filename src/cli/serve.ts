@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { createTaskServer, type TaskServer } from '../server/task-server.ts';
 import { EXIT_CODES, Failure, placeOf, UsageError } from './failure.ts';
-import { loadServerFactory } from './load-module.ts';
+import { loadServerModule } from './load-module.ts';
 import { createLog, type LogOptions } from './log.ts';
 import { onEndSignal } from './shutdown.ts';
 import { backendOf } from './store-file.ts';
@@ -39,8 +39,8 @@ export async function serve(module: string, options: ServeOptions): Promise<numb
 	const log = createLog(options);
 	const db = resolve(options.db);
 	// All that can be loaded at once is: a host that starts the server waits for its first answer.
-	const [build, backend] = await Promise.all([
-		loadServerFactory(module),
+	const [parts, backend] = await Promise.all([
+		loadServerModule(module),
 		backendOf(db),
 		options.stdio === true ? import('../server/stdio.ts') : import('../server/listen.ts'),
 	]);
@@ -51,8 +51,8 @@ export async function serve(module: string, options: ServeOptions): Promise<numb
 	try {
 		const { concurrency } = options;
 		const server = createTaskServer({
+			...parts,
 			backend,
-			server: build,
 			log,
 			...(concurrency !== undefined && { concurrency }),
 		});

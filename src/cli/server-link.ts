@@ -58,10 +58,20 @@ export class ServerLink {
 		this.client = newClient(target.kind === 'stdio' ? { timeoutMs } : {});
 	}
 
-	/** @throws Failure with the exit code for a server that could not be reached. */
-	async connect(): Promise<void> {
+	/** Whether the server is a command, which ends with this process. */
+	get isCommand(): boolean {
+		return this.#target.kind === 'stdio';
+	}
+
+	/**
+	 * Connects, until `signal` fires.
+	 *
+	 * @throws Failure with the exit code for a server that could not be reached.
+	 */
+	async connect(signal: AbortSignal): Promise<void> {
+		const { requestTimeoutMs } = this.#options;
 		try {
-			await this.client.connect(this.#transport(), { timeout: this.#options.requestTimeoutMs });
+			await this.client.connect(this.#transport(), { signal, timeout: requestTimeoutMs });
 		} catch (error) {
 			await this.close();
 			throw this.unreachable(error);

@@ -56,7 +56,8 @@ export function withoutSecrets(target: ServerTarget): KeptTarget {
 function keptWord(word: string, before: string | undefined): string {
 	const [, name, value] = /^([^=:\s]+[=:]\s*)(.+)$/s.exec(word) ?? [];
 	if (name !== undefined && SECRET_NAME.test(name.replace(/[=:]\s*$/, ''))) return name + LEFT_OUT;
-	if (SECRET_VALUE.test(value ?? word)) return (name ?? '') + LEFT_OUT;
+	if (name !== undefined && value !== undefined && SECRET_VALUE.test(value)) return name + LEFT_OUT;
+	if (SECRET_VALUE.test(word)) return LEFT_OUT;
 	const follows = before !== undefined && /^--?[^=]+$/.test(before) && SECRET_NAME.test(before);
 	return follows && !word.startsWith('-') ? LEFT_OUT : word;
 }

@@ -1,7 +1,7 @@
 import type { TaskProgress } from '../backend/record.ts';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { canAsk } from '../protocol/capabilities.ts';
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonOf, JsonValue } from '../protocol/json.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import type { Clock } from './clock.ts';
 import { workedMs } from './deadlines.ts';
@@ -120,10 +120,11 @@ export class Run implements TaskContext {
 		return this.#note;
 	}
 
-	step<T extends JsonValue | void>(name: string, work: () => T | Promise<T>): Promise<T> {
+	step<T extends JsonOf<T> | void>(name: string, work: () => T | Promise<T>): Promise<T> {
 		const running = this.#steps.get(name) ?? this.#step(name, work);
 		this.#steps.set(name, running);
 		void running.catch(() => {}).finally(() => this.#steps.delete(name));
+		// It went through JSON, which leaves a T as it is.
 		return running as Promise<T>;
 	}
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../protocol/json.ts';
+import type { JsonOf, JsonObject, JsonValue } from '../protocol/json.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
 import type { ProgressNote } from './progress.ts';
 
@@ -67,7 +67,7 @@ export interface TaskContext {
 	 * @param name - unique within the task, the same on every entry of the handler.
 	 * @throws STEP_NOT_SERIALIZABLE, LEASE_LOST
 	 */
-	step<T extends JsonValue | void>(name: string, work: () => T | Promise<T>): Promise<T>;
+	step<T extends JsonOf<T> | void>(name: string, work: () => T | Promise<T>): Promise<T>;
 	/**
 	 * Asks the client and waits for the answer, which is recorded: after a crash it is returned at once. While
 	 * it waits the task is `input_required`; after `parkAfterMs` the handler is dropped from memory, and entered

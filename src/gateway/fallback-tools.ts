@@ -58,7 +58,7 @@ export async function callFallbackTool(
 	if (typeof taskId !== 'string') return text('task_id must be the string that the first answer gave.', true);
 	try {
 		if (name === 'cancel_task') {
-			await tasks.cancel(taskId, ctx);
+			await tasks.cancel(taskId, tasks.principal(ctx));
 			return text('The tool call is being stopped.');
 		}
 		if (name === 'answer_task') {
@@ -82,14 +82,14 @@ async function answer(
 	args: JsonObject,
 	ctx: ServerContext,
 ): Promise<string | undefined> {
-	const open = Object.keys((await tasks.get(taskId, ctx)).openInputs);
+	const open = Object.keys((await tasks.get(taskId, tasks.principal(ctx))).openInputs);
 	const key = args['key'] ?? (open.length === 1 ? open[0] : undefined);
 	if (open.length === 0) return undefined;
 	if (typeof key !== 'string' || !open.includes(key))
 		return `key must be one of the open questions: ${open.join(', ')}`;
 	const { action = 'accept', content } = args;
 	const response = { action, ...(isJsonObject(content) && action === 'accept' && { content }) };
-	await tasks.update(taskId, { [key]: response }, ctx);
+	await tasks.update(taskId, { [key]: response }, tasks.principal(ctx));
 	return undefined;
 }
 

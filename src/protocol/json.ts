@@ -6,6 +6,20 @@ export interface JsonObject {
 	readonly [key: string]: JsonValue;
 }
 
+/**
+ * What a `T` must be to come back from JSON as it was: interfaces and optional keys may be, which {@link JsonValue} has
+ * no room for; a function, and what carries one as a Date or a Map does, may not.
+ */
+export type JsonOf<T> = JsonValue | { [K in keyof T]: JsonMember<T[K]> };
+
+type JsonMember<T> = T extends JsonValue | undefined
+	? T
+	: T extends (...args: never[]) => unknown
+		? never
+		: T extends object
+			? { [K in keyof T]: JsonMember<T[K]> }
+			: never;
+
 /** Whether a value is a plain JSON object (not null, not an array). */
 export function isJsonObject(value: unknown): value is JsonObject {
 	return typeof value === 'object' && value !== null && !Array.isArray(value);

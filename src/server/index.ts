@@ -11,4 +11,5 @@ export type { SessionOptions } from './sessions.ts';
 export { serveTasksOverStdio, type StdioOptions, type StdioServing } from './stdio.ts';
 export { createTaskServer, TaskServer, type TaskServerOptions } from './task-server.ts';
 export type { TaskHandler, Tasks } from './tasks.ts';
+export type { JsonOf } from '../protocol/json.ts';
 export type { TaskToolOptions } from './tool-options.ts';

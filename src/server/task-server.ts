@@ -16,6 +16,10 @@ export interface TaskServerOptions {
 	readonly server: TaskServerFactory;
 	/** Runs handlers without the SDK's validation. Default: they are entered through a server that `server` built. */
 	readonly enter?: DirectEntrance;
+	/** Opens what the tools need, before the first task runs; when it throws, `start()` does. */
+	readonly open?: () => void | Promise<void>;
+	/** Closes it again, once the last task has ended or was handed back; called only after `open` was through. */
+	readonly close?: () => void | Promise<void>;
 	/** How many handlers run at once in this process; the rest waits in the store. Default 64. */
 	readonly concurrency?: number;
 	/** How many tasks may exist. Default: 10,000 open for one principal, 1,000,000 in all, 100,000 kept. */
@@ -37,6 +41,8 @@ export class TaskServer {
 	/** Where time comes from. */
 	readonly clock: Clock;
 	readonly #backend: Backend;
+	readonly #open: TaskServerOptions['open'];
+	readonly #close: TaskServerOptions['close'];
 	readonly #engine: Engine;
 	#state: Promise<void> | undefined;
 	#stopped: Promise<void> | undefined;
@@ -52,6 +58,8 @@ export class TaskServer {
 		this.log = options.log ?? SILENT;
 		this.clock = options.clock ?? systemClock;
 		this.#backend = options.backend;
+		this.#open = options.open;
+		this.#close = options.close;
 		this.runtime = new TaskRuntime({
 			build: options.server,
 			enter: options.enter,
@@ -86,29 +94,36 @@ export class TaskServer {
 		return this.#engine.running;
 	}
 
-	/** Opens the backend and begins to run tasks, those of an earlier process included. */
+	/** Opens the backend and what the tools need, and begins to run tasks, those of an earlier process included. */
 	start(): Promise<void> {
-		this.#state ??= this.#backend.open().then(() => {
+		this.#state ??= (async () => {
+			await this.#backend.open();
+			await this.#open?.();
 			this.#isOpen = true;
 			this.#engine.start();
-		});
+		})();
 		return this.#state;
 	}
 
 	/**
 	 * Stops: claims nothing more, gives running handlers `drainMs` milliseconds to end, hands the rest back to be
-	 * gone on with by the next process, and closes the backend.
+	 * gone on with by the next process, and closes what the tools needed and the backend.
 	 */
 	stop(drainMs = 5_000): Promise<void> {
 		this.#stopped ??= (async () => {
 			// The engine's timers do not keep the process alive, but it must live until its tasks are handed back.
 			const alive = setInterval(() => {}, 1_000);
 			await this.#state?.catch(() => {});
+			const wasOpen = this.#isOpen;
 			await this.#engine.stop(drainMs);
 			this.#isOpen = false;
 			await this.runtime.close();
-			await this.#backend.close();
-			clearInterval(alive);
+			try {
+				if (wasOpen) await this.#close?.();
+			} finally {
+				await this.#backend.close();
+				clearInterval(alive);
+			}
 		})();
 		return this.#stopped;
 	}

@@ -1,7 +1,7 @@
 import type { ResumePolicy, RetryPolicy, TaskPolicy, TaskRecord } from '../backend/record.ts';
 import { HoldfastError } from '../errors.ts';
 import type { InputCapabilities } from '../protocol/capabilities.ts';
-import type { JsonValue } from '../protocol/json.ts';
+import type { JsonOf, JsonValue } from '../protocol/json.ts';
 import type { TaskSupport } from '../protocol/legacy-tasks.ts';
 import type { CallToolResult, InputRequiredResult, ServerContext } from './sdk.ts';
 
@@ -22,7 +22,10 @@ export interface HandOver {
 }
 
 /** How one tool behaves as a task. Every duration is in milliseconds. */
-export interface TaskToolOptions<Args = Record<string, unknown>, Prepared extends JsonValue = JsonValue> {
+export interface TaskToolOptions<
+	Args = Record<string, unknown>,
+	Prepared extends JsonOf<Prepared> = JsonValue,
+> {
 	/**
 	 * `optional`: a task for clients that declare Tasks (on 2025-11-25: that ask for one), a held call for others.
 	 * `required`: -32021 for the others (T04), -32601 on 2025-11-25. `forbidden`: never a task. Default `optional`.

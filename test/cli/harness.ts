@@ -7,7 +7,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach } from 'vitest';
 import { DatabaseSync } from 'node:sqlite';
 
-const ENTRY = join(import.meta.dirname, '../../src/cli/holdfast.ts');
+/** The command. */
+export const ENTRY = join(import.meta.dirname, '../../src/cli/holdfast.ts');
+
+/** A module that asks for things. */
+export const QUESTIONS = join(import.meta.dirname, 'fixtures/questions.ts');
 
 /** The module that most tests serve. */
 export const REPORTS = join(import.meta.dirname, 'fixtures/reports.ts');

@@ -9,6 +9,9 @@ describe('help and version', () => {
 		[['serve', '--help']],
 		[['tasks', '--help']],
 		[['tasks', 'answer', '--help']],
+		[['call', '--help']],
+		[['resume', '--help']],
+		[['calls', '--help']],
 		[['demo', '--help']],
 	])('%j goes to stdout, names the exit codes and is no failure', async (args) => {
 		const { code, stdout, stderr } = await run(args);

@@ -1,4 +1,5 @@
 /** What a crawl needs from the one who has it done, and what that one is told. */
+import type { HostGates } from './host-gate.ts';
 import type { IndexThreads } from './threads.ts';
 
 export interface Progress {
@@ -11,6 +12,8 @@ export interface Progress {
 
 export interface CrawlPorts {
 	readonly threads: IndexThreads;
+	/** Shared by all crawls of the process. */
+	readonly hosts: HostGates;
 	readonly signal: AbortSignal;
 	readonly allowPrivate: boolean;
 	readonly onProgress?: (progress: Progress) => void;

@@ -6,10 +6,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { normalAddress, originOf } from './address.ts';
 import type { CrawlOutcome, CrawlPorts } from './crawl-ports.ts';
 import { type Answer, Fetcher } from './fetcher.ts';
-import { HostGate } from './host-gate.ts';
+import type { HostGate } from './host-gate.ts';
 import type { CrawlOptions } from './options.ts';
+import type { Robots } from './robots.ts';
 import { RobotsShelf } from './robots-shelf.ts';
+import { SiteClaim } from './site-claim.ts';
 import type { Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
+import { type Sleep, usualSleep, Wakeup } from './wakeup.ts';
 
 interface Work {
 	readonly page: QueuedPage;
@@ -22,14 +25,9 @@ interface Work {
 const mostTries = 6;
 const firstSetBackMs = 1_000;
 const deepestSitemap = 3;
-const window = 256;
 // How long pages in hand may take to be stored when the caller goes away: they are not fetched again then.
 const windDownMs = 2_000;
 const pageTypes = /^(text\/(html|plain|markdown|x-rst)|application\/xhtml\+xml)$/u;
-
-const usualSleep = async (durationMs: number, signal: AbortSignal): Promise<void> => {
-	await wait(durationMs, undefined, { signal });
-};
 
 export const crawl = async (
 	taskId: string,
@@ -37,9 +35,9 @@ export const crawl = async (
 	options: CrawlOptions,
 	ports: CrawlPorts,
 ): Promise<CrawlOutcome> => {
-	const now = ports.now ?? Date.now;
-	const run = await ports.threads.store.call('begin', taskId, owner, options, now());
-	const site = new SiteCrawl(run, options, ports);
+	const now = (ports.now ?? Date.now)();
+	const run = await ports.threads.store.call('begin', taskId, owner, options, now);
+	const site = new SiteCrawl(run, taskId, options, ports);
 	try {
 		return await site.run();
 	} finally {
@@ -52,9 +50,10 @@ class SiteCrawl {
 	readonly #options: CrawlOptions;
 	readonly #ports: CrawlPorts;
 	readonly #now: () => number;
-	readonly #sleep: (durationMs: number, signal: AbortSignal) => Promise<void>;
+	readonly #sleep: Sleep;
 	readonly #fetcher: Fetcher;
 	readonly #robots: RobotsShelf;
+	readonly #claim: SiteClaim;
 	readonly #gates = new Map<string, HostGate>();
 	readonly #inHand = new Set<Promise<void>>();
 	// Aborted when the caller has been gone for a while and when one page's handling fails, so that nothing goes on
@@ -70,16 +69,16 @@ class SiteCrawl {
 	#known: number;
 	#limit: number | undefined;
 	#asked = false;
-	#changed = Promise.withResolvers<void>();
+	readonly #changes: Wakeup;
 
-	constructor(run: Run, options: CrawlOptions, ports: CrawlPorts) {
+	constructor(run: Run, taskId: string, options: CrawlOptions, ports: CrawlPorts) {
 		this.#run = run;
 		this.#options = options;
 		this.#ports = ports;
 		this.#now = ports.now ?? Date.now;
 		this.#sleep = ports.sleep ?? usualSleep;
 		this.#leaving = AbortSignal.any([ports.signal, this.#stop.signal]);
-		this.#leaving.addEventListener('abort', () => this.#changed.resolve());
+		this.#changes = new Wakeup(this.#sleep, this.#leaving);
 		this.#visited = run.visited;
 		this.#known = run.known;
 		this.#limit = run.pageLimit;
@@ -95,6 +94,9 @@ class SiteCrawl {
 			sleep: (durationMs) => this.#sleep(durationMs, this.#leaving),
 			signal: this.#leaving,
 		});
+		this.#claim = new SiteClaim(ports.threads.store, run.siteId, taskId, this.#now, (reason) =>
+			this.#stop.abort(reason),
+		);
 	}
 
 	async run(): Promise<CrawlOutcome> {
@@ -118,19 +120,37 @@ class SiteCrawl {
 		isEmpty.abort();
 		this.#stop.abort(new Error('the crawl has ended'));
 		await inHand;
-		await this.#fetcher.close();
+		for (const origin of this.#gates.keys()) this.#ports.hosts.part(origin, this.#changes.wake);
+		await Promise.all([this.#fetcher.close(), this.#claim.release()]);
 	}
 
 	async #seed(): Promise<void> {
 		const { startAddress } = this.#options;
-		const robots = await this.#robots.of(originOf(startAddress));
-		this.#gate(originOf(startAddress)).keepApart(robots.delayMs, this.#now());
+		const robots = await this.#firstRobots(originOf(startAddress));
 		const named = [...robots.sitemaps, '/sitemap.xml'].map((address) => normalAddress(address, startAddress));
 		const sitemaps = new Set(named.filter((address) => address !== undefined));
 		await this.#admit([
 			{ address: startAddress, kind: 'page', depth: 0 },
 			...[...sitemaps].map((address) => ({ address, kind: 'sitemap' as const, depth: 0 })),
 		]);
+	}
+
+	/** What the site's own host asks for, asked when no other crawl asks too much of it already. */
+	async #firstRobots(origin: string): Promise<Robots> {
+		const gate = this.#gate(origin);
+		for (let waitMs = gate.waitMs(this.#now()); waitMs !== 0; waitMs = gate.waitMs(this.#now())) {
+			await this.#changes.next(waitMs ?? Infinity);
+			this.#leaving.throwIfAborted();
+		}
+		gate.enter(this.#now());
+		let robots: Robots;
+		try {
+			robots = await this.#robots.of(origin);
+		} finally {
+			gate.leave();
+		}
+		gate.keepApart(robots.delayMs, this.#now());
+		return robots;
 	}
 
 	async #admit(found: readonly Found[]): Promise<void> {
@@ -155,24 +175,27 @@ class SiteCrawl {
 			if (kind === 'page' && this.#mustAsk()) {
 				// Pages in hand would be fetched again if the answer let this crawl end.
 				if (this.#inHand.size === 0) await this.#askAboutSize();
-				else await this.#nextChange(undefined);
+				else await this.#changes.next(Infinity);
 				continue;
 			}
 			if (this.#ready.length < this.#options.inFlight) await this.#refill(kind);
 			const waitMs = this.#launch();
 			if (this.#inHand.size === 0 && waitMs === undefined) return;
-			await this.#nextChange(waitMs);
+			await this.#changes.next(waitMs ?? Infinity);
 		}
 	}
 
 	async #refill(kind: PageKind): Promise<void> {
-		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, window);
+		const pages = await this.#ports.threads.store.call('take', this.#run.siteId, kind, this.#cursor, 64);
 		this.#cursor = pages.at(-1)?.id ?? this.#cursor;
 		for (const page of pages)
 			this.#ready.push({ page, kind, origin: originOf(page.address), tries: 0, notBefore: 0 });
 	}
 
-	/** Starts all that may start; tells how long until more may, when something but its time is in the way. */
+	/**
+	 * Starts all that may start. Tells how long until more may: Infinity when a request has to come back first, nothing
+	 * when it is not time that is in the way.
+	 */
 	#launch(): number | undefined {
 		if (this.#inHand.size >= this.#options.inFlight) return undefined;
 		const now = this.#now();
@@ -197,13 +220,14 @@ class SiteCrawl {
 			}
 			if (closed.has(work.origin)) left.push(work);
 			else {
-				const gate = this.#gates.get(work.origin);
-				const gateMs = gate === undefined ? 0 : gate.waitMs(now);
+				const gate = this.#gate(work.origin);
+				const gateMs = gate.waitMs(now);
 				if (gateMs === 0) this.#start(work, gate);
 				else {
 					closed.add(work.origin);
 					left.push(work);
-					if (gateMs !== undefined) waitMs = Math.min(waitMs ?? Infinity, gateMs);
+					// Another crawl may have the host to itself, so that nothing here is in hand and much is left.
+					waitMs = Math.min(waitMs ?? Infinity, gateMs ?? Infinity);
 				}
 			}
 		}
@@ -211,10 +235,9 @@ class SiteCrawl {
 		return waitMs;
 	}
 
-	#start(work: Work, gate: HostGate | undefined): void {
+	#start(work: Work, gate: HostGate): void {
 		// The first address of a host starts alone: its robots.txt decides how the others may follow.
-		const opened = gate ?? this.#gate(work.origin);
-		opened.enter(this.#now());
+		gate.enter(this.#now());
 		if (work.kind === 'page') this.#reading += 1;
 		const job = this.#visit(work)
 			.catch((error: unknown) => {
@@ -223,22 +246,9 @@ class SiteCrawl {
 			.finally(() => {
 				if (work.kind === 'page') this.#reading -= 1;
 				this.#inHand.delete(job);
-				this.#changed.resolve();
+				this.#changes.wake();
 			});
 		this.#inHand.add(job);
-	}
-
-	async #nextChange(waitMs: number | undefined): Promise<void> {
-		if (waitMs === undefined) await this.#changed.promise;
-		else {
-			const woken = new AbortController();
-			const timer = this.#sleep(waitMs, AbortSignal.any([this.#leaving, woken.signal])).catch(
-				() => undefined,
-			);
-			await Promise.race([this.#changed.promise, timer]);
-			woken.abort();
-		}
-		this.#changed = Promise.withResolvers();
 	}
 
 	#mustAsk(): boolean {
@@ -287,7 +297,6 @@ class SiteCrawl {
 			);
 		} finally {
 			gate.leave();
-			this.#changed.resolve();
 		}
 		if (answer.kind === 'busy' || answer.kind === 'failed') return this.#setBack(work, answer, gate);
 		gate.calm();
@@ -383,7 +392,7 @@ class SiteCrawl {
 	#gate(origin: string): HostGate {
 		let gate = this.#gates.get(origin);
 		if (gate === undefined) {
-			gate = new HostGate({ atOnce: this.#options.perHost, delayMs: 0 });
+			gate = this.#ports.hosts.join(origin, this.#options.perHost, this.#changes.wake);
 			this.#gates.set(origin, gate);
 		}
 		return gate;

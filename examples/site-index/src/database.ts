@@ -39,11 +39,11 @@ export class Database {
 			? ['SAVEPOINT part', 'RELEASE part', 'ROLLBACK TO part; RELEASE part']
 			: ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'];
 		const outer = this.#inside;
-		this.exec(begin);
+		this.run(begin);
 		this.#inside = true;
 		try {
 			const result = work();
-			this.exec(commit);
+			this.run(commit);
 			return result;
 		} catch (error) {
 			this.exec(undo);

@@ -10,6 +10,8 @@ const longestBackOffMs = 5 * 60_000;
 
 export class HostGate {
 	readonly #limits: GateLimits;
+	/** Called when a request came back, the one that has waited longest first. */
+	readonly #users = new Set<() => void>();
 	#open = 0;
 	#notBefore = 0;
 	#troubles = 0;
@@ -42,6 +44,21 @@ export class HostGate {
 
 	leave(): void {
 		this.#open -= 1;
+		const users = [...this.#users];
+		for (const onFree of users) onFree();
+		// Whoever was first now is last the next time, so that no crawl keeps another one out.
+		const [first] = users;
+		if (first !== undefined && this.#users.delete(first)) this.#users.add(first);
+	}
+
+	join(onFree: () => void): void {
+		this.#users.add(onFree);
+	}
+
+	/** Tells whether somebody else still uses the gate. */
+	part(onFree: () => void): boolean {
+		this.#users.delete(onFree);
+		return this.#users.size > 0;
 	}
 
 	/** The host answered well: full speed again. */
@@ -56,5 +73,25 @@ export class HostGate {
 		const pauseMs = Math.min(askedMs ?? own, longestBackOffMs);
 		this.#notBefore = Math.max(this.#notBefore, now + pauseMs);
 		return pauseMs;
+	}
+}
+
+/** The gates of one process: crawls that come to the same host share what it may be asked at once. */
+export class HostGates {
+	readonly #gates = new Map<string, HostGate>();
+
+	/** The gate of a host; it calls back whenever a request came back. */
+	join(origin: string, atOnce: number, onFree: () => void): HostGate {
+		let gate = this.#gates.get(origin);
+		if (gate === undefined) {
+			gate = new HostGate({ atOnce, delayMs: 0 });
+			this.#gates.set(origin, gate);
+		}
+		gate.join(onFree);
+		return gate;
+	}
+
+	part(origin: string, onFree: () => void): void {
+		if (this.#gates.get(origin)?.part(onFree) === false) this.#gates.delete(origin);
 	}
 }

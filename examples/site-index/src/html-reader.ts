@@ -2,13 +2,10 @@
  * Reads a page in one pass over its tags, without building a tree: a documentation page says by its landmarks
  * where its words are, and a crawl that builds a tree for each page spends most of its time on that.
  */
-import { Parser } from 'htmlparser2';
+import { type Element, termLevel } from './element.ts';
 import type { Page, Section } from './page.ts';
+import { type Attributes, TagReader } from './tag-reader.ts';
 
-const unread = new Set([
-	...['script', 'style', 'noscript', 'template', 'svg', 'math', 'iframe', 'object', 'select', 'button'],
-	...['nav', 'footer', 'aside', 'dialog'],
-]);
 const unreadRoles = new Set([
 	'navigation',
 	'banner',
@@ -20,41 +17,6 @@ const unreadRoles = new Set([
 ]);
 const chromeClass =
 	/(?:^|[\s_-])(nav|navbar|navheader|navfooter|navigation|sidebar|sphinxsidebar|menu|breadcrumbs?|footer|related|cookie|toc|headerlink|id_link|skip-link|edit-this-page|prev-next)(?:$|\s)/iu;
-const blocks = new Set([
-	...[
-		'address',
-		'article',
-		'blockquote',
-		'body',
-		'br',
-		'caption',
-		'dd',
-		'details',
-		'div',
-		'dl',
-		'dt',
-		'fieldset',
-	],
-	...[
-		'figcaption',
-		'figure',
-		'h1',
-		'h2',
-		'h3',
-		'h4',
-		'h5',
-		'h6',
-		'header',
-		'hr',
-		'li',
-		'main',
-		'ol',
-		'p',
-		'pre',
-	],
-	...['section', 'summary', 'table', 'tr', 'ul', 'tbody', 'thead'],
-]);
-const termLevel = 7;
 const leastMainText = 60;
 const longestTitle = 500;
 
@@ -68,7 +30,7 @@ interface OpenSection {
 }
 
 export class HtmlReader {
-	readonly #parser: Parser;
+	readonly #tags: TagReader;
 	readonly #classes = new Map<string, boolean>();
 
 	#depth = 0;
@@ -90,18 +52,16 @@ export class HtmlReader {
 	#pendingAnchor: string | undefined;
 
 	constructor() {
-		this.#parser = new Parser({
-			onopentag: (name, attributes) => this.#open(name, attributes),
-			ontext: (text) => this.#text(text),
-			onclosetag: (name) => this.#close(name),
+		this.#tags = new TagReader({
+			open: (element, attributes) => this.#open(element, attributes),
+			text: (html, start, end) => this.#text(html, start, end),
+			close: (element) => this.#close(element),
 		});
 	}
 
 	read(html: string): Page {
 		this.#reset();
-		this.#parser.reset();
-		this.#parser.write(html);
-		this.#parser.end();
+		this.#tags.read(html);
 		this.#sections.push(this.#current);
 		return {
 			title: oneLine(this.#title).slice(0, longestTitle),
@@ -133,46 +93,45 @@ export class HtmlReader {
 		this.#pendingAnchor = undefined;
 	}
 
-	#open(name: string, attributes: Record<string, string>): void {
+	#open(element: Element, attributes: Attributes): void {
+		const { name, level } = element;
 		this.#depth += 1;
 		if (name === 'a' || name === 'area') this.#openLink(attributes);
 		if (this.#unreadFrom !== 0) return;
 		if (name === 'head') this.#headFrom = this.#depth;
 		else if (name === 'title') this.#inTitle = this.#title === '';
 		else if (name === 'link' || name === 'meta' || name === 'base') this.#openMeta(name, attributes);
-		if (this.#isUnread(name, attributes)) {
+		if (this.#isUnread(element, attributes)) {
 			this.#unreadFrom = this.#depth;
 			return;
 		}
-		const anchor = attributes['id'] ?? (name === 'a' ? attributes['name'] : undefined);
+		const anchor = attributes.id ?? (name === 'a' ? attributes.name : undefined);
 		if (anchor) {
 			if (this.#headingFrom !== 0) this.#current.anchor ??= anchor;
 			else this.#pendingAnchor = anchor;
 		}
 		if (this.#mainFrom === 0 && isMain(name, attributes)) this.#mainFrom = this.#depth;
 		if (name === 'pre' && this.#preFrom === 0) this.#preFrom = this.#depth;
-		if (name === 'a' && this.#linkFrom === 0 && attributes['href'] !== undefined)
-			this.#linkFrom = this.#depth;
-		const level = headingLevel(name);
+		if (name === 'a' && this.#linkFrom === 0 && attributes.href !== undefined) this.#linkFrom = this.#depth;
 		if (level !== 0 && this.#headingFrom === 0) this.#openHeading(level, anchor);
-		else if (blocks.has(name)) this.#append('\n');
+		else if (element.isBlock) this.#append('\n');
 		else if (name === 'td' || name === 'th') this.#append(' ');
 	}
 
-	#openLink(attributes: Record<string, string>): void {
-		const href = attributes['href'];
+	#openLink(attributes: Attributes): void {
+		const href = attributes.href;
 		if (href === undefined || href === '' || href.charCodeAt(0) === 35) return;
-		if (attributes['rel']?.toLowerCase().includes('nofollow') === true) return;
+		if (attributes.rel?.toLowerCase().includes('nofollow') === true) return;
 		const hash = href.indexOf('#');
 		this.#links.add(hash === -1 ? href : href.slice(0, hash));
 	}
 
-	#openMeta(name: string, attributes: Record<string, string>): void {
-		if (name === 'base') this.#base ??= attributes['href'];
+	#openMeta(name: string, attributes: Attributes): void {
+		if (name === 'base') this.#base ??= attributes.href;
 		else if (name === 'link') {
-			if (attributes['rel']?.toLowerCase() === 'canonical') this.#canonical ??= attributes['href'];
-		} else if (/^(robots|holdfast)$/iu.test(attributes['name'] ?? '')) {
-			const content = attributes['content']?.toLowerCase() ?? '';
+			if (attributes.rel?.toLowerCase() === 'canonical') this.#canonical ??= attributes.href;
+		} else if (/^(robots|holdfast)$/iu.test(attributes.name ?? '')) {
+			const content = attributes.content?.toLowerCase() ?? '';
 			if (content.includes('noindex') || content.includes('none')) this.#noIndex = true;
 			if (content.includes('nofollow') || content.includes('none')) this.#noFollow = true;
 		}
@@ -185,12 +144,13 @@ export class HtmlReader {
 		this.#headingFrom = this.#depth;
 	}
 
-	#text(text: string): void {
+	#text(html: string, start: number, end: number): void {
 		if (this.#inTitle) {
-			this.#title += text;
+			this.#title += html.slice(start, end);
 			return;
 		}
 		if (this.#unreadFrom !== 0 || this.#headFrom !== 0) return;
+		const text = html.slice(start, end);
 		this.#append(this.#preFrom === 0 && text.includes('\n') ? text.replaceAll('\n', ' ') : text);
 	}
 
@@ -208,10 +168,11 @@ export class HtmlReader {
 		}
 		this.#current.text += text;
 		if (this.#linkFrom !== 0) this.#current.linkLength += text.length;
-		if (text.length > 1 && /\S/u.test(text)) this.#pendingAnchor = undefined;
+		if (this.#pendingAnchor !== undefined && text.length > 1 && /\S/u.test(text))
+			this.#pendingAnchor = undefined;
 	}
 
-	#close(name: string): void {
+	#close({ name, isBlock }: Element): void {
 		const depth = this.#depth;
 		this.#depth = depth - 1;
 		if (name === 'title') this.#inTitle = false;
@@ -226,19 +187,19 @@ export class HtmlReader {
 				this.#current.text = this.#current.heading;
 				this.#current.heading = `${this.#current.heading.slice(0, 120)}…`;
 			}
-		} else if (blocks.has(name)) this.#append('\n');
+		} else if (isBlock) this.#append('\n');
 		if (depth === this.#mainFrom) this.#mainFrom = 0;
 		if (depth === this.#preFrom) this.#preFrom = 0;
 		if (depth === this.#linkFrom) this.#linkFrom = 0;
 	}
 
-	#isUnread(name: string, attributes: Record<string, string>): boolean {
+	#isUnread({ name, isUnread }: Element, attributes: Attributes): boolean {
 		// Inside the main part an aside is a note on it; outside it is another column of the page.
-		if (unread.has(name)) return name !== 'aside' || this.#mainFrom === 0;
-		const role = attributes['role'];
+		if (isUnread) return name !== 'aside' || this.#mainFrom === 0;
+		const role = attributes.role;
 		if (role !== undefined && unreadRoles.has(role.toLowerCase())) return true;
-		if (attributes['hidden'] !== undefined || attributes['aria-hidden'] === 'true') return true;
-		const className = attributes['class'];
+		if (attributes.hidden !== undefined || attributes['aria-hidden'] === 'true') return true;
+		const className = attributes.class;
 		if (className === undefined || name === 'body' || name === 'html' || name === 'main') return false;
 		let chrome = this.#classes.get(className);
 		if (chrome === undefined) {
@@ -258,20 +219,13 @@ const newSection = (level: number, anchor: string | undefined, inMain: boolean):
 	linkLength: 0,
 });
 
-const headingLevel = (name: string): number => {
-	if (name === 'dt') return termLevel;
-	if (name.length !== 2 || name.charCodeAt(0) !== 104) return 0;
-	const level = name.charCodeAt(1) - 48;
-	return level >= 1 && level <= 6 ? level : 0;
-};
-
-const isMain = (name: string, attributes: Record<string, string>): boolean =>
+const isMain = (name: string, attributes: Attributes): boolean =>
 	name === 'main' ||
 	name === 'article' ||
-	attributes['role'] === 'main' ||
+	attributes.role === 'main' ||
 	(name === 'div' &&
 		/^(content|main|main-content|maincontent|bodyContent|mw-content-text|docContent)$/u.test(
-			attributes['id'] ?? '',
+			attributes.id ?? '',
 		));
 
 const oneLine = (text: string): string => text.replace(/[\s¶]+/gu, ' ').trim();

@@ -20,6 +20,12 @@ CREATE TABLE IF NOT EXISTS run (
 	started_at INTEGER NOT NULL,
 	finished_at INTEGER
 );
+-- Which task reads a site now, until when it may be taken for alive.
+CREATE TABLE IF NOT EXISTS claim (
+	site_id INTEGER PRIMARY KEY,
+	task_id TEXT NOT NULL,
+	until INTEGER NOT NULL
+);
 -- Frontier and pages in one: a page that was found is a row in state 'queued', and stays the same row for ever.
 CREATE TABLE IF NOT EXISTS page (
 	id INTEGER PRIMARY KEY,

@@ -19,6 +19,8 @@ export class SiteScope {
 	readonly #filter: PathFilter;
 	readonly #traps: TrapWatch;
 	readonly #known = new Set<string>();
+	/** Links as they are written, under where they were written: menus repeat the same ones on every page. */
+	readonly #seen = new Set<string>();
 
 	constructor(options: CrawlOptions, origins: readonly string[], known: Iterable<string>, now: number) {
 		this.options = options;
@@ -41,6 +43,12 @@ export class SiteScope {
 
 	/** The address to queue, or why it is not queued; nothing at all for what is known or no page of the site. */
 	judge(raw: string, base: string): Judged | undefined {
+		// A link that begins like this leads somewhere else from each page; others depend on the directory at most.
+		const seen = /^[\s?#]|^$/u.test(raw) ? undefined : `${directoryOf(base)} ${raw}`;
+		if (seen !== undefined) {
+			if (this.#seen.has(seen)) return undefined;
+			if (this.#seen.size < mostRemembered) this.#seen.add(seen);
+		}
 		const address = normalAddress(raw, base);
 		if (address === undefined || this.#known.has(address)) return undefined;
 		if (!this.#origins.has(originOf(address))) return undefined;
@@ -60,3 +68,9 @@ export class SiteScope {
 		if (this.#known.size < mostRemembered) this.#known.add(address);
 	}
 }
+
+const directoryOf = (base: string): string => {
+	const query = base.search(/[?#]/u);
+	const path = query === -1 ? base : base.slice(0, query);
+	return path.slice(0, path.lastIndexOf('/'));
+};

@@ -4,11 +4,13 @@
  */
 import { Database, optional } from './database.ts';
 import { originOf } from './address.ts';
+import { Claims } from './claims.ts';
 import type { CrawlOptions } from './options.ts';
 import { schema } from './schema.ts';
 import { SearchIndex } from './search-index.ts';
 import { SiteScope } from './site-scope.ts';
 import type { Fetched, Found, PageKind, PageState, QueuedPage, Run } from './stored.ts';
+import { toQueuedPage } from './stored.ts';
 
 const mostHops = 10;
 
@@ -16,6 +18,7 @@ export class SiteStore {
 	readonly #db: Database;
 	readonly #scopes = new Map<number, SiteScope>();
 	readonly #search: SearchIndex;
+	readonly #claims: Claims;
 
 	constructor(file: string) {
 		this.#db = new Database(file);
@@ -25,6 +28,7 @@ export class SiteStore {
 		);
 		this.#db.exec(schema);
 		this.#search = new SearchIndex(this.#db);
+		this.#claims = new Claims(this.#db);
 	}
 
 	/** Makes several calls one transaction. */
@@ -32,12 +36,20 @@ export class SiteStore {
 		this.#db.transaction(work);
 	}
 
-	/** Starts a task's run, or finds it where it was. A site that is known already is read again for changes. */
+	/**
+	 * Starts a task's run, or finds it where it was, and claims the site for it. A site that is known already is
+	 * read again for changes.
+	 *
+	 * @throws when another task reads the site.
+	 */
 	begin(taskId: string, owner: string, options: CrawlOptions, now: number): Run {
 		const siteId = this.#db.transaction(() => {
 			const known = this.#db.get<{ site_id: number }>('SELECT site_id FROM run WHERE task_id = ?', taskId);
-			if (known !== undefined) return known.site_id;
-			const site = this.#siteOf(owner, options, now);
+			const site = known?.site_id ?? this.#siteOf(owner, options, now);
+			this.#claims.make(site, taskId, options.startAddress, now);
+			// Another process may have read or forgotten the site since.
+			this.#scopes.delete(site);
+			if (known !== undefined) return site;
 			const { changes } = this.#db.run(
 				`UPDATE page SET state = 'queued', reason = NULL, hops = 0 WHERE site_id = ? AND state != 'queued'`,
 				site,
@@ -52,13 +64,33 @@ export class SiteStore {
 		return this.#runOf(taskId, siteId);
 	}
 
+	/** Whether the site still is the task's own to read. */
+	renew(siteId: number, taskId: string, now: number): boolean {
+		return this.#claims.renew(siteId, taskId, now);
+	}
+
+	release(siteId: number, taskId: string): void {
+		this.#claims.release(siteId, taskId);
+	}
+
+	/** The tasks that began to read a site and did not get to its end: one reads it, others may wait or be gone. */
+	unfinished(
+		siteId: number,
+		now: number,
+	): { readonly reading: string | undefined; readonly tasks: string[] } {
+		const rows = this.#db.all<{ task_id: string }>(
+			'SELECT task_id FROM run WHERE site_id = ? AND finished_at IS NULL ORDER BY id',
+			siteId,
+		);
+		return { reading: this.#claims.holder(siteId, now), tasks: rows.map(({ task_id: taskId }) => taskId) };
+	}
+
 	#siteOf(owner: string, options: CrawlOptions, now: number): number {
 		const found = this.#db.get<{ id: number }>(
 			'SELECT id FROM site WHERE owner = ? AND start_address = ?',
 			...[owner, options.startAddress],
 		);
 		if (found !== undefined) {
-			this.#scopes.delete(found.id);
 			this.#db.run(
 				'UPDATE site SET options = ?, updated_at = ? WHERE id = ?',
 				JSON.stringify(options),
@@ -108,17 +140,7 @@ export class SiteStore {
 				WHERE site_id = ? AND kind = ? AND state = 'queued' AND id > ? ORDER BY id LIMIT ?`,
 				...[siteId, kind, after, count],
 			)
-			.map((row) => ({
-				id: Number(row['id']),
-				address: String(row['address']),
-				depth: Number(row['depth']),
-				hops: Number(row['hops']),
-				etag: optional<string>(row['etag']),
-				lastModified: optional<string>(row['last_modified']),
-				changedAt: optional<number>(row['changed_at']),
-				fetchedAt: optional<number>(row['fetched_at']),
-				hash: optional<string>(row['hash']),
-			}));
+			.map(toQueuedPage);
 	}
 
 	/** Queues addresses named by a sitemap or the caller; tells how many pages are new. */
@@ -278,7 +300,7 @@ export class SiteStore {
 		this.#scopes.delete(siteId);
 		this.#db.transaction(() => {
 			this.#search.forget(siteId);
-			for (const table of ['page', 'run', 'refusal', 'robots'])
+			for (const table of ['page', 'run', 'refusal', 'robots', 'claim'])
 				this.#db.run(`DELETE FROM ${table} WHERE site_id = ?`, siteId);
 			this.#db.run('DELETE FROM site WHERE id = ?', siteId);
 		});

@@ -1,4 +1,5 @@
 /** What is kept of sites, runs and pages, as it goes to and from the store. */
+import { optional, type Row } from './database.ts';
 import type { Page } from './page.ts';
 import type { Passage } from './passage.ts';
 
@@ -51,3 +52,15 @@ export interface Fetched {
 	readonly passages: readonly Passage[];
 	readonly at: number;
 }
+
+export const toQueuedPage = (row: Row): QueuedPage => ({
+	id: Number(row['id']),
+	address: String(row['address']),
+	depth: Number(row['depth']),
+	hops: Number(row['hops']),
+	etag: optional<string>(row['etag']),
+	lastModified: optional<string>(row['last_modified']),
+	changedAt: optional<number>(row['changed_at']),
+	fetchedAt: optional<number>(row['fetched_at']),
+	hash: optional<string>(row['hash']),
+});

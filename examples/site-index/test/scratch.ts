@@ -7,6 +7,7 @@ import { Catalogue } from '../src/catalogue.ts';
 import { crawl } from '../src/crawl.ts';
 import type { CrawlOutcome, CrawlPorts } from '../src/crawl-ports.ts';
 import { Database } from '../src/database.ts';
+import { HostGates } from '../src/host-gate.ts';
 import { completeOptions, type CrawlOptions } from '../src/options.ts';
 import { IndexThreads } from '../src/threads.ts';
 
@@ -16,6 +17,7 @@ export class Scratch {
 	readonly folder = mkdtempSync(join(tmpdir(), 'site-index-'));
 	readonly file = join(this.folder, 'sites.db');
 	readonly threads = new IndexThreads(this.file);
+	readonly hosts = new HostGates();
 	#tasks = 0;
 
 	/** A crawl on a clock of its own: whoever waits there has waited as soon as it asks. */
@@ -27,6 +29,7 @@ export class Scratch {
 		const { taskId = `task-${this.#tasks}`, ...others } = ports;
 		return crawl(taskId, owner, completeOptions(options), {
 			threads: this.threads,
+			hosts: this.hosts,
 			signal: AbortSignal.timeout(100_000),
 			allowPrivate: true,
 			...others,

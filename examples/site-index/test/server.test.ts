@@ -152,6 +152,7 @@ describe('the index', () => {
 	it('forgets a site', async () => {
 		const siteId = await submit();
 		expect((await server.call('forget_site', { siteId })).structuredContent).toEqual({
+			cancelledTasks: [],
 			siteId,
 			startAddress: site.url,
 		});
