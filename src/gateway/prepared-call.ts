@@ -53,7 +53,7 @@ export function preparedOf(
 		meta: forwardedMeta(ctx, host),
 		hostId,
 		capabilities: hostCapabilities && {
-			...(!declaresTasks(envelope) && ELICITATION_IN_WORDS),
+			...(isAskedInWords(envelope, hostCapabilities) && ELICITATION_IN_WORDS),
 			...hostCapabilities,
 		},
 		hostCapabilities,
@@ -66,6 +66,11 @@ export function preparedOf(
 export function asHostQuestion(result: JsonObject): JsonObject {
 	const { requestState, ...rest } = result;
 	return typeof requestState === 'string' ? { ...rest, requestState: STATE_PREFIX + requestState } : rest;
+}
+
+/** A host that answers some questions itself is asked those alone, and the upstream chooses among them. */
+function isAskedInWords(envelope: JsonObject, { elicitation, sampling }: JsonObject): boolean {
+	return !declaresTasks(envelope) && elicitation === undefined && sampling === undefined;
 }
 
 function inputsOf({ elicitation, sampling, roots }: JsonObject): JsonObject {

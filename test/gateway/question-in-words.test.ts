@@ -45,6 +45,12 @@ describe('the question of a server in a plain call', () => {
 		expect(textOf(result)).toBe(JSON.stringify({ action: 'accept', content: { answer: 'blue' } }));
 	});
 
+	it('is not asked where the host answers other questions itself, so that the server asks one of those', async () => {
+		const { target } = await asking();
+		const { connect } = await gatewayOverHttp({ upstreams: { painter: { target } } });
+		await expect(connect({ sampling: {} }).call('paint')).rejects.toThrow('-32021');
+	});
+
 	it('is the own question of a host that can be asked', async () => {
 		const { answer } = await paint({ elicitation: { form: {} } });
 		expect(answer).toMatchObject({ resultType: 'input_required', inputRequests: { ask: QUESTION } });
