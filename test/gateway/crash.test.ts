@@ -102,9 +102,11 @@ describe('a gateway that is killed with SIGKILL', () => {
 		const { target } = await rawServer(
 			[tool('build')],
 			{
-				'tools/call': ({ result }) => result({ resultType: 'task', ...task }),
-				'tasks/get': ({ result, error }) =>
-					isLost ? error(-32602, 'Task not found') : result({ resultType: 'complete', ...task }),
+				'tools/call': (request) => request.result({ resultType: 'task', ...task }),
+				'tasks/get': (request) =>
+					isLost
+						? request.error(-32602, 'Task not found')
+						: request.result({ resultType: 'complete', ...task }),
 			},
 			{ extensions: { [TASKS_EXTENSION]: {} } },
 		);

@@ -17,21 +17,22 @@ const QUESTION = {
 /** A server that refuses to ask, as the SDKs do, where the request does not say that the host can be asked. */
 function asking(): Promise<RawServer> {
 	return rawServer([tool('paint')], {
-		'tools/call': ({ params, result, error }) => {
-			const { inputResponses, _meta: meta } = params;
-			if (isJsonObject(inputResponses)) return result(complete(JSON.stringify(inputResponses['ask'])));
+		'tools/call': (request) => {
+			const { inputResponses, _meta: meta } = request.params;
+			if (isJsonObject(inputResponses))
+				return request.result(complete(JSON.stringify(inputResponses['ask'])));
 			const capabilities = isJsonObject(meta) ? meta[CLIENT_CAPABILITIES_META] : undefined;
 			if (!isJsonObject(capabilities) || !isJsonObject(capabilities['elicitation']))
-				return error(-32021, 'Missing required client capability');
-			result({ resultType: 'input_required', inputRequests: { ask: QUESTION }, requestState: 's' });
+				return request.error(-32021, 'Missing required client capability');
+			request.result({ resultType: 'input_required', inputRequests: { ask: QUESTION }, requestState: 's' });
 		},
 	});
 }
 
 async function paint(capabilities: JsonObject) {
 	const { target } = await asking();
-	const { connect } = await gatewayOverHttp({ upstreams: { painter: { target } } });
-	const wire = connect(capabilities);
+	const rig = await gatewayOverHttp({ upstreams: { painter: { target } } });
+	const wire = rig.connect(capabilities);
 	return { wire, answer: await wire.call('paint') };
 }
 
@@ -47,8 +48,8 @@ describe('the question of a server in a plain call', () => {
 
 	it('is not asked where the host answers other questions itself, so that the server asks one of those', async () => {
 		const { target } = await asking();
-		const { connect } = await gatewayOverHttp({ upstreams: { painter: { target } } });
-		await expect(connect({ sampling: {} }).call('paint')).rejects.toThrow('-32021');
+		const rig = await gatewayOverHttp({ upstreams: { painter: { target } } });
+		await expect(rig.connect({ sampling: {} }).call('paint')).rejects.toThrow('-32021');
 	});
 
 	it('is the own question of a host that can be asked', async () => {
