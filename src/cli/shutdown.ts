@@ -11,14 +11,23 @@ export function signalExitCode(signal: EndSignal): number {
 }
 
 /**
- * Calls `onSignal` for the first signal that asks the process to end; a second one exits at once. The returned
+ * How long after the first signal another one is part of it, in milliseconds: hosts send SIGINT and SIGTERM in quick
+ * succession, and a person who loses patience takes longer.
+ */
+const SAME_SIGNAL_MS = 500;
+
+/**
+ * Calls `onSignal` for the first signal that asks the process to end; a later one exits at once. The returned
  * function takes it back.
  */
 export function onEndSignal(onSignal: (signal: EndSignal) => void): () => void {
-	let asked = false;
+	let askedAtMs: number | undefined;
 	const listener = (signal: EndSignal): void => {
-		if (asked) process.exit(signalExitCode(signal));
-		asked = true;
+		if (askedAtMs !== undefined) {
+			if (performance.now() - askedAtMs >= SAME_SIGNAL_MS) process.exit(signalExitCode(signal));
+			return;
+		}
+		askedAtMs = performance.now();
 		onSignal(signal);
 	};
 	for (const signal of SIGNALS) process.on(signal, listener);

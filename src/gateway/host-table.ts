@@ -108,6 +108,13 @@ export const HOSTS: readonly KnownHost[] = [
 		recipe: json('opencode.json', { mcp: { 'my-server': { type: 'local', command: PROXY } } }),
 	},
 	{
+		title: 'AI SDK',
+		// What an application gets that gives its client no name of its own.
+		clientNames: ['ai-sdk-mcp-client'],
+		budgetMs: { http: 280_000, stdio: 280_000 },
+		source: 'measured, @ai-sdk/mcp 2.0.99: no limit of its own, and 300 s without headers over HTTP',
+	},
+	{
 		title: 'goose',
 		clientNames: ['goose', 'goose-desktop', 'goose-cli'],
 		budgetMs: { http: 280_000, stdio: 280_000 },

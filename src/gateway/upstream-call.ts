@@ -5,6 +5,7 @@ import { MAX_TIMER_MS } from '../client/clock.ts';
 import type { Execution } from '../client/execution.ts';
 import { readReference } from '../client/reference.ts';
 import { type CallToolRequestOptions, type CallToolResult, ProtocolError, type Tool } from '../client/sdk.ts';
+import { canAsk, inputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest } from '../protocol/task.ts';
@@ -69,7 +70,7 @@ export async function callUpstream(call: UpstreamCall, task: TaskContext): Promi
 
 /**
  * Sends the call, and again with answers for as long as the upstream asks. What it asks before anybody knows of a
- * task is the host's own to answer, in a call of its own.
+ * task is the host's own to answer, in a call of its own, where the host can be asked for all of it.
  */
 async function converse(call: UpstreamCall, task: TaskContext, scope: CallScope): Promise<Execution> {
 	let round: Round = call.prepared;
@@ -81,11 +82,15 @@ async function converse(call: UpstreamCall, task: TaskContext, scope: CallScope)
 		}
 		const result: JsonObject = { ...(await execution.result()) } as JsonObject;
 		if (result['resultType'] !== 'input_required') return execution;
-		if (call.prepared.capabilities !== null && !task.isKept) throw new HostQuestion(asHostQuestion(result));
-		const requests = isJsonObject(result['inputRequests']) ? result['inputRequests'] : {};
-		const answers = Object.entries(requests).map(
-			async ([key, request]) =>
-				[key, await scope.ask(request as unknown as InputRequest, undefined)] as const,
+		const requests = Object.entries(isJsonObject(result['inputRequests']) ? result['inputRequests'] : {}).map(
+			([key, request]) => [key, request as unknown as InputRequest] as const,
+		);
+		const { hostCapabilities } = call.prepared;
+		const own = inputCapabilities(hostCapabilities);
+		if (hostCapabilities !== null && !task.isKept && requests.every(([, request]) => canAsk(own, request)))
+			throw new HostQuestion(asHostQuestion(result));
+		const answers = requests.map(
+			async ([key, request]) => [key, await scope.ask(request, undefined)] as const,
 		);
 		const { requestState } = result;
 		round = {
@@ -219,7 +224,9 @@ export function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (error instanceof ProtocolError)
 		return new TaskFailure(error.code, error.message, error.data as JsonValue);
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
-	if (isHoldfastError(error, 'TASK_NOT_FOUND') || isHoldfastError(error, 'TASK_EXPIRED'))
-		return outcomeUnknown(call, `it lost its task (${messageOf(error)})`);
+	if (isHoldfastError(error, 'TASK_NOT_FOUND'))
+		return outcomeUnknown(call, 'the server does not know its task any more');
+	if (isHoldfastError(error, 'TASK_EXPIRED'))
+		return outcomeUnknown(call, 'the time to live of its task was over before it ended');
 	return outcomeUnknown(call, messageOf(error));
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../engine/clock.ts';
 import { EventLog, type EventLimits } from './event-log.ts';
 import type { FetchExtras } from './fetch.ts';
@@ -82,8 +83,8 @@ export class Session {
 	async answer(request: Request, extras: FetchExtras): Promise<Response> {
 		this.#usedAtMs = this.#clock.nowMs();
 		this.#requests += 1;
+		const lastEventId = request.method === 'GET' ? request.headers.get('last-event-id') : null;
 		if (request.method === 'GET') {
-			const lastEventId = request.headers.get('last-event-id');
 			// Another session's id, a guessed one and one whose event was dropped are told the same.
 			if (lastEventId !== null && !this.#events.has(lastEventId))
 				return refusal(400, 'Last-Event-ID names no event that this session can be resumed after');
@@ -97,8 +98,14 @@ export class Session {
 			...(parsedBody !== undefined && { parsedBody }),
 		});
 		if (!isEventStream(response)) return response;
+		const reader = response.body.getReader();
+		// Some clients go on with every stream that ends, also after its answer, and would come back each second.
+		if (lastEventId !== null && (await isReadOut(reader)))
+			return refusal(405, 'All of the stream of this event was delivered', {
+				headers: { allow: 'POST, DELETE' },
+			});
 		this.#openResponses += 1;
-		const body = watched(response.body, request.signal, () => {
+		const body = watched(reader, request.signal, () => {
 			this.#openResponses -= 1;
 			this.#usedAtMs = this.#clock.nowMs();
 		});
@@ -116,16 +123,26 @@ export class Session {
 	}
 }
 
+/** Whether a stream has ended with nothing in it that is yet to be read. */
+function isReadOut({ closed }: ReadableStreamDefaultReader): Promise<boolean> {
+	return Promise.race([
+		closed.then(
+			() => true,
+			() => false,
+		),
+		setImmediate(false),
+	]);
+}
+
 /**
  * The same stream, with a call of `onEnd` once it was read to its end or its reader has gone. What is between may
  * say so by `gone` alone, and read on until the next chunk.
  */
 function watched(
-	body: ReadableStream<Uint8Array>,
+	reader: ReadableStreamDefaultReader<Uint8Array>,
 	gone: AbortSignal,
 	onEnd: () => void,
 ): ReadableStream<Uint8Array> {
-	const reader = body.getReader();
 	let isOver = false;
 	const end = (): void => {
 		if (isOver) return;

@@ -35,13 +35,23 @@ describe('a signal', () => {
 		expect(linesOf(JOURNAL)).toEqual(['step-1', 'step-2', 'step-3', 'step-4']);
 	});
 
-	it('a second time exits at once', async () => {
+	it('another time exits at once, half a second after the first', async () => {
 		const { cli, url } = await serve(join(scratch(), 'tasks.db'), { args: ['--drain-ms', '60000'] });
 		await startTask(url, 'count', { steps: 1, stepMs: 60_000 });
 		cli.signal('SIGTERM');
 		await cli.said(/stopping/);
+		const impatient = setInterval(() => cli.signal('SIGTERM'), 50);
+		expect(await cli.ended().finally(() => clearInterval(impatient))).toBe(143);
+	});
+
+	it('that comes as two in quick succession, as hosts send it, still ends in order', async () => {
+		const db = join(scratch(), 'tasks.db');
+		const { cli, url } = await serve(db);
+		const taskId = await startTask(url, 'count', { steps: 1, stepMs: 600 });
+		cli.signal('SIGINT');
 		cli.signal('SIGTERM');
-		expect(await cli.ended()).toBe(143);
+		expect(await cli.ended()).toBe(0);
+		expect(await tasksJson(db, 'show', taskId)).toMatchObject({ status: 'completed' });
 	});
 });
 

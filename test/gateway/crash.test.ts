@@ -94,6 +94,37 @@ describe('a gateway that is killed with SIGKILL', () => {
 		expect(starts).toBe(1);
 	});
 
+	it('says once, in plain words, that the server lost the task while the gateway was away', async () => {
+		const now = new Date().toISOString();
+		const times = { createdAt: now, lastUpdatedAt: now, ttlMs: 600_000, pollIntervalMs: 1_000 };
+		const task = { taskId: '1', status: 'working', ...times };
+		let isLost = false;
+		const { target } = await rawServer(
+			[tool('build')],
+			{
+				'tools/call': (request) => request.result({ resultType: 'task', ...task }),
+				'tasks/get': (request) =>
+					isLost
+						? request.error(-32602, 'Task not found')
+						: request.result({ resultType: 'complete', ...task }),
+			},
+			{ extensions: { [TASKS_EXTENSION]: {} } },
+		);
+		const state = scratch();
+		const first = new ProxyProcess([target.url], { state });
+		const taskId = await startTask(first, 'build');
+		await first.kill();
+		isLost = true;
+		const second = new ProxyProcess([target.url], { state });
+		expect(await ended(second, taskId)).toMatchObject({
+			status: 'failed',
+			error: {
+				message:
+					'The outcome of build on the server "server" is unknown: the server does not know its task any more. It may have been done; check before you repeat it.',
+			},
+		});
+	});
+
 	it('does not find the tasks of another server', async () => {
 		const one = childUpstream();
 		const other = childUpstream();

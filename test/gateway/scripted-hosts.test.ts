@@ -135,7 +135,7 @@ const HOSTS: readonly ScriptedHost[] = [
 		clientName: 'ai-sdk-mcp-client',
 		transport: 'http',
 		limitMs: 300_000,
-		mostTurns: 56,
+		mostTurns: 10,
 		...plain,
 	},
 	{

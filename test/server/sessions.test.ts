@@ -214,6 +214,22 @@ describe('a broken stream of a held call', () => {
 		expect(one.received.filter(({ id }) => id === 'held')).toHaveLength(1);
 	});
 
+	it('is not offered any more once its answer came, so that clients which resume every stream stop', async () => {
+		await serve();
+		const one = await session();
+		const stream = await one.open({
+			jsonrpc: '2.0',
+			id: 'quick',
+			method: 'tools/call',
+			params: { name: 'structured', arguments: {} },
+		});
+		await stream.ended;
+		const resumed = await one.listen(stream.lastEventId());
+		expect(resumed.status).toBe(405);
+		expect(one.received.filter(({ id }) => id === 'quick')).toHaveLength(1);
+		expect((await one.listen()).status).toBe(200);
+	});
+
 	it('does not stop the task, whose result is found under its idempotency key', async () => {
 		await serve();
 		const one = await session();
