@@ -152,7 +152,7 @@ describe('callTool', () => {
 		expect(silent.content).toEqual([{ type: 'text', text: 'token undefined' }]);
 	});
 
-	it('is the call of the SDK, unchanged, on an older protocol version (T06)', async () => {
+	it('does not declare the extension on an older protocol version, whose own Tasks it uses instead (T06)', async () => {
 		const server = await serveHttp(register);
 		ends.push(() => server.close(0));
 		const { client, requests } = await connectHttp(server.url, { versionNegotiation: { mode: 'legacy' } });
@@ -161,9 +161,9 @@ describe('callTool', () => {
 		const result = await tasks.callTool({ name: 'slow', arguments: { ms: 50 } });
 		expect(result.structuredContent).toEqual({ tookMs: 50 });
 		expect(JSON.stringify(requests.bodies)).not.toContain('io.modelcontextprotocol/tasks');
-		expect(requests.counts['tasks/get']).toBeUndefined();
+		expect(requests.counts['tasks/result']).toBe(1);
 		const execution = await tasks.startTool({ name: 'slow', arguments: { ms: 50 } });
-		expect(execution.reference).toBeNull();
+		expect(execution.reference).toMatch(/^holdfast-task:/);
 		expect(await execution.result()).toMatchObject({ structuredContent: { tookMs: 50 } });
 	});
 
