@@ -221,5 +221,8 @@ export function asFailure(call: UpstreamCall, error: unknown): unknown {
 	if (isHoldfastError(error, 'UPSTREAM_UNAVAILABLE')) return error;
 	if (isHoldfastError(error, 'TASK_NOT_FOUND') || isHoldfastError(error, 'TASK_EXPIRED'))
 		return outcomeUnknown(call, `it lost its task (${messageOf(error)})`);
+	// Whoever drives the call has words of its own for it, which would say the same twice.
+	if (isHoldfastError(error, 'OUTCOME_UNKNOWN'))
+		return outcomeUnknown(call, 'the connection broke while it ran');
 	return outcomeUnknown(call, messageOf(error));
 }
