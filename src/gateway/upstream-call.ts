@@ -145,6 +145,8 @@ async function follow(
 	reference: string,
 ): Promise<CallToolResult> {
 	const unbind = upstream.scopes.bind(readReference(reference).taskId, scope);
+	// Also where an earlier process began it.
+	task.becomeTask();
 	// A server that cannot be reached now is tried again by the driver.
 	if (!started) await upstream.connect().catch(() => {});
 	const execution = started ?? (await upstream.tasks.resume(reference));
@@ -228,5 +230,8 @@ export function asFailure(call: UpstreamCall, error: unknown): unknown {
 		return outcomeUnknown(call, 'the server does not know its task any more');
 	if (isHoldfastError(error, 'TASK_EXPIRED'))
 		return outcomeUnknown(call, 'the time to live of its task was over before it ended');
+	// Whoever drives the call has words of its own for it, which would say the same twice.
+	if (isHoldfastError(error, 'OUTCOME_UNKNOWN'))
+		return outcomeUnknown(call, 'the connection broke while it ran');
 	return outcomeUnknown(call, messageOf(error));
 }
