@@ -1,4 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { HoldfastError, messageOf } from '../errors.ts';
 import { type JSONRPCMessage, serializeMessage, type Transport } from '../client/sdk.ts';
@@ -66,6 +68,7 @@ export class ChildTransport implements Transport {
 	#child: ChildProcess | undefined;
 	#isClosed = false;
 	#ended: Promise<void> | undefined;
+	#ending: string | undefined;
 
 	/** @param onStderr - takes what the child writes to its stderr. */
 	constructor(command: ChildCommand, onStderr: (text: string) => void) {
@@ -75,6 +78,11 @@ export class ChildTransport implements Transport {
 
 	get pid(): number | null {
 		return this.#child?.pid ?? null;
+	}
+
+	/** How the child ended, in words; undefined while it runs. */
+	get ending(): string | undefined {
+		return this.#ending;
 	}
 
 	/** @throws UPSTREAM_UNAVAILABLE when the command cannot be started. */
@@ -91,14 +99,21 @@ export class ChildTransport implements Transport {
 			windowsHide: true,
 		});
 		this.#child = child;
-		this.#ended = new Promise((resolve) => child.once('exit', () => resolve()));
+		this.#ended = new Promise((resolve) => {
+			child.once('exit', (code, signal) => {
+				this.#ending = endingOf(command, code, signal);
+				resolve();
+			});
+			// A child that was never there has no exit.
+			child.once('error', () => resolve());
+		});
 		await new Promise<void>((resolve, reject) => {
 			child.once('spawn', resolve);
-			child.once('error', (error) =>
-				reject(
-					new HoldfastError('UPSTREAM_UNAVAILABLE', `"${command}" cannot be started: ${messageOf(error)}`),
-				),
-			);
+			child.once('error', (error) => {
+				// The system blames the program for a folder that is not there.
+				const reason = cwd !== undefined && !existsSync(cwd) ? `there is no folder ${cwd}` : messageOf(error);
+				reject(new HoldfastError('UPSTREAM_UNAVAILABLE', `"${command}" cannot be started: ${reason}`));
+			});
 		});
 		child.stdout?.on('data', (chunk: Buffer) => this.#isClosed || this.#lines.append(chunk));
 		child.stdout?.once('end', () => this.#closed());
@@ -134,4 +149,18 @@ export class ChildTransport implements Transport {
 		if (process.platform === 'win32') setTimeout(() => child?.kill(), END_GRACE_MS).unref();
 		this.onclose?.();
 	}
+}
+
+/** What a shell says by its exit code about a command that it could not run. */
+const SHELL_CODES: Readonly<Record<number, string>> = { 126: 'cannot be run', 127: 'was not found' };
+
+/** A shell answers for a command that a signal ended with this and the number of the signal. */
+const SIGNAL_BASE = 128;
+
+function endingOf(command: string, code: number | null, signal: string | null): string {
+	const words = SHELL_CODES[code ?? 0];
+	if (words !== undefined) return `"${command}" ${words}`;
+	const number = (code ?? 0) - SIGNAL_BASE;
+	const name = signal ?? Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+	return `"${command}" ended ${name === undefined ? `with code ${code}` : `by ${name}`}`;
 }

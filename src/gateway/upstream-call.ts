@@ -228,5 +228,8 @@ export function asFailure(call: UpstreamCall, error: unknown): unknown {
 		return outcomeUnknown(call, 'the server does not know its task any more');
 	if (isHoldfastError(error, 'TASK_EXPIRED'))
 		return outcomeUnknown(call, 'the time to live of its task was over before it ended');
+	// Whoever drives the call has words of its own for it, which would say the same twice.
+	if (isHoldfastError(error, 'OUTCOME_UNKNOWN'))
+		return outcomeUnknown(call, 'the connection broke while it ran');
 	return outcomeUnknown(call, messageOf(error));
 }

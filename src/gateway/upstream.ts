@@ -10,7 +10,7 @@ import {
 import { systemClock } from '../client/clock.ts';
 import { TaskClient } from '../client/task-client.ts';
 import type { Log } from '../engine/options.ts';
-import { HoldfastError, messageOf } from '../errors.ts';
+import { HoldfastError, isHoldfastError, messageOf } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { CLIENT_CAPABILITIES_META, TASKS_PROTOCOL_VERSION, WIRE_CODES } from '../protocol/names.ts';
 import type { InputRequest, InputResponse } from '../protocol/task.ts';
@@ -147,7 +147,7 @@ export class Upstream {
 		try {
 			return await work();
 		} catch (error) {
-			if (isUnreachable(error)) throw this.#unavailable(error);
+			if (isUnreachable(error)) throw this.#unavailable(reasonOf(error), error);
 			if (!(error instanceof SdkHttpError) || error.status !== 404 || transport?.sessionId === undefined)
 				throw error;
 			if (this.client.transport === transport) await (this.#leaving ??= this.#leaveSession());
@@ -179,7 +179,12 @@ export class Upstream {
 			transport = await this.#transport();
 			const late = new Promise<never>((_resolve, reject) => {
 				cancelTimer = systemClock.after(startTimeoutMs, () =>
-					reject(new Error(`it did not answer the handshake within ${startTimeoutMs} ms`)),
+					reject(
+						new HoldfastError(
+							'UPSTREAM_UNAVAILABLE',
+							`it did not answer the handshake within ${startTimeoutMs} ms`,
+						),
+					),
 				);
 			});
 			await Promise.race([this.client.connect(transport, { timeout: startTimeoutMs }), late]);
@@ -196,8 +201,11 @@ export class Upstream {
 			);
 		} catch (error) {
 			await transport?.close().catch(() => {});
-			this.#failed(reasonOf(error));
-			throw this.#unavailable(error);
+			// What the SDK says of a process that ended is how it found out, not what happened.
+			const ending = transport instanceof ChildTransport ? transport.ending : undefined;
+			const reason = isHoldfastError(error) ? error.message : (ending ?? reasonOf(error));
+			this.#failed(reason);
+			throw this.#unavailable(reason, error);
 		} finally {
 			cancelTimer();
 		}
@@ -240,8 +248,8 @@ export class Upstream {
 		this.#failures += 1;
 	}
 
-	#unavailable(cause: unknown): HoldfastError {
-		const words = `The server "${this.options.name}" is not available: ${reasonOf(cause)}`;
+	#unavailable(reason: string, cause: unknown): HoldfastError {
+		const words = `The server "${this.options.name}" is not available: ${reason}`;
 		return new HoldfastError('UPSTREAM_UNAVAILABLE', words, { cause });
 	}
 
@@ -264,13 +272,22 @@ const UNREACHABLE = [
 ];
 
 function isUnreachable(error: unknown): boolean {
-	const code: unknown =
-		error instanceof Error && error.cause instanceof Error && Reflect.get(error.cause, 'code');
-	return typeof code === 'string' && UNREACHABLE.includes(code);
+	return causesOf(error).some((cause) => {
+		const code: unknown = Reflect.get(cause, 'code');
+		return typeof code === 'string' && UNREACHABLE.includes(code);
+	});
 }
 
-/** What went wrong; `fetch` says it in the cause only. */
+/** What went wrong; the SDK and `fetch` say it in the cause only, and for several addresses in its code only. */
 function reasonOf(error: unknown): string {
-	const cause = error instanceof TypeError && error.cause instanceof Error ? error.cause : error;
-	return messageOf(cause);
+	const cause = causesOf(error).at(-1) ?? error;
+	const message = messageOf(cause);
+	return message === '' && cause instanceof Error
+		? String(Reflect.get(cause, 'code') ?? cause.name)
+		: message;
+}
+
+/** An error and what caused it, down to the first cause. */
+function causesOf(error: unknown): readonly Error[] {
+	return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }
