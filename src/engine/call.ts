@@ -54,6 +54,11 @@ export class Call {
 		return this.#running?.task.stored ?? true;
 	}
 
+	/** Whether its handler, where that runs here, has said that the call takes long. */
+	get isLong(): boolean {
+		return this.#running?.run.isLong ?? false;
+	}
+
 	/** Waits for the sync window: until the task is decided, its handler says that it takes long, or `waitMs` passed. */
 	inWindow(waitMs: number): Promise<TaskRecord | undefined> {
 		const run = this.#running?.run;

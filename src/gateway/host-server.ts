@@ -5,7 +5,7 @@ import type { TaskContext } from '../engine/task-context.ts';
 import { HoldfastError } from '../errors.ts';
 import { declaresTasks, type InputCapabilities } from '../protocol/capabilities.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import { WIRE_CODES } from '../protocol/names.ts';
+import { IDEMPOTENCY_KEY_META, WIRE_CODES } from '../protocol/names.ts';
 import { envelopeOf } from '../server/call-site.ts';
 import {
 	type CallToolResult,
@@ -101,9 +101,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 		const offer = await catalogue.find('tools', name);
 		if (offer)
 			return waiting.while(ctx, (hostId) => {
-				const options = toolOptions(offer, handOver, () =>
-					preparedOf(tasks.rawCall(ctx) ?? {}, ctx, host, hostId),
-				);
+				const raw = tasks.rawCall(ctx);
+				const hasKey = raw?.meta[IDEMPOTENCY_KEY_META] !== undefined;
+				const options = toolOptions(offer, hasKey, handOver, () => preparedOf(raw ?? {}, ctx, host, hostId));
 				return tasks.handler(options, runsElsewhere)(args as JsonObject, ctx);
 			});
 		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
@@ -145,6 +145,7 @@ export async function enterCall(
 /** How a tool of an upstream behaves as a task of the gateway. */
 function toolOptions(
 	offer: Offer,
+	hasKey: boolean,
 	handOver: HandOver,
 	prepare: () => PreparedCall,
 ): TaskToolOptions<JsonObject, PreparedCall> {
@@ -152,6 +153,8 @@ function toolOptions(
 	return {
 		handOver,
 		joinsRunning: isRepeatable(offer),
+		// A plain call that its host cannot find again, by calling once more, is of no use to anybody without it.
+		onDisconnect: hasKey || isRepeatable(offer) || offer.mappings.length > 0 ? 'continue' : 'cancel',
 		...(syncWindowMs !== undefined && { syncWindowMs }),
 		// The upstream is told, and looked at until it has stopped.
 		...(offer.mappings.length > 0 && { cancelGraceMs: CANCEL_GRACE_MS + 5_000 }),

@@ -145,6 +145,8 @@ async function follow(
 	reference: string,
 ): Promise<CallToolResult> {
 	const unbind = upstream.scopes.bind(readReference(reference).taskId, scope);
+	// Also where an earlier process began it.
+	task.becomeTask();
 	// A server that cannot be reached now is tried again by the driver.
 	if (!started) await upstream.connect().catch(() => {});
 	const execution = started ?? (await upstream.tasks.resume(reference));

@@ -38,9 +38,14 @@ export async function hold<Args>(
 	const { handOver } = options;
 	const heldSinceMs = runtime.engine().nowMs();
 	const notes = new ProgressNotes(runtime, ctx, call, tool);
+	const endsWithClient = (): boolean => options.onDisconnect === 'cancel' && !call.isLong;
+	const left = new AbortController();
+	const giveUp = (): void => {
+		if (endsWithClient()) left.abort();
+	};
 	const { gone } = site.exchange;
-	const isOver =
-		options.onDisconnect === 'cancel' ? AbortSignal.any([ctx.mcpReq.signal, gone]) : ctx.mcpReq.signal;
+	gone.addEventListener('abort', giveUp);
+	const isOver = AbortSignal.any([ctx.mcpReq.signal, left.signal]);
 	try {
 		const quick = await call.until(isDecided, KEEP_AFTER_MS, ctx.mcpReq.signal);
 		if (quick && isTerminal(quick.status)) return endedAnswer(site, quick);
@@ -55,7 +60,7 @@ export async function hold<Args>(
 		const record = await decided(runtime, site, call, { waitMs: leftMs, signal: isOver });
 		if (!record && handOver && !isOver.aborted) return handOver.answer(await call.keep(), ctx);
 		if (!record) {
-			if (options.onDisconnect === 'cancel' || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
+			if (endsWithClient() || site.exchange.wasCancelled(ctx)) await stop(runtime, call);
 			// Read only by a client that comes back to its session after it was taken for gone.
 			return toolError('The call was given up: its client was gone') as unknown as CallToolResult;
 		}
@@ -66,6 +71,7 @@ export async function hold<Args>(
 		await stop(runtime, call);
 		return toolError(error.message) as unknown as CallToolResult;
 	} finally {
+		gone.removeEventListener('abort', giveUp);
 		notes.end();
 	}
 }

@@ -63,7 +63,8 @@ export interface TaskToolOptions<
 	 * When the connection of a held call breaks: `continue` lets the work go on, to be found by a call with the
 	 * same idempotency key; `cancel` stops it. An explicit `notifications/cancelled` always stops it. A session
 	 * of an earlier protocol version outlives its connections: there, the client is taken for gone when it has no
-	 * stream open and sends nothing for a minute, or when its session ends. Default `continue`.
+	 * stream open and sends nothing for a minute, or when its session ends. A call whose handler has said
+	 * `becomeTask()` goes on in any case. Default `continue`.
 	 */
 	readonly onDisconnect?: 'continue' | 'cancel';
 	/**
