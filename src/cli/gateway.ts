@@ -31,7 +31,7 @@ export async function gateway({
 	const db = resolve(folder, config.store);
 	const { backend, place } = await chosenStore(isFile ? { db } : { db, store: config.store });
 	log.info({ config: { ...withoutSecrets(config), store: place } }, 'this configuration is in effect');
-	const upstreams = upstreamsOf(config, process.env);
+	const upstreams = upstreamsOf(config, process.env, folder);
 	const { host, port, path, allowUnauthenticated } = config.listen;
 	const serving = new Gateway({
 		backend,

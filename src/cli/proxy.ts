@@ -34,7 +34,7 @@ export async function proxy(target: ServerTarget, options: ProxyOptions): Promis
 					: { command: target.command, cwd: target.cwd },
 		},
 	});
-	const upstreams = upstreamsOf(config, process.env);
+	const upstreams = upstreamsOf(config, process.env, process.cwd());
 	const { budgetMs } = options;
 	mkdirSync(state, { recursive: true, mode: 0o700 });
 	const { backend, place } = await chosenStore({ db: config.store });

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import type { BudgetOverrides } from './host-budget.ts';
 import { foldSchema } from './folding/presets.ts';
@@ -26,6 +27,7 @@ const UPSTREAM = z
 		args: z.array(z.string()).default([]),
 		/** Beside the environment of the gateway itself. */
 		env: z.record(z.string(), z.string()).default({}),
+		/** Meant from the folder of the file, which it is by default. */
 		cwd: z.string().optional(),
 		url: z.url({ protocol: /^https?$/ }).optional(),
 		transport: z.enum(['http', 'sse']).default('http'),
@@ -79,10 +81,16 @@ export type GatewayConfig = z.output<typeof CONFIG>;
 /** The schema of a gateway's configuration file. */
 export const gatewayConfigSchema = CONFIG;
 
-/** The upstreams of a configuration, in its order. `environment` is what every command inherits. */
+/**
+ * The upstreams of a configuration, in its order.
+ *
+ * @param environment - what every command inherits.
+ * @param folder - where paths of the configuration are meant from.
+ */
 export function upstreamsOf(
 	config: GatewayConfig,
 	environment: Readonly<Record<string, string | undefined>>,
+	folder: string,
 ): readonly UpstreamOptions[] {
 	const entries = Object.entries(config.upstreams);
 	return entries.map(([name, upstream]) => {
@@ -96,7 +104,7 @@ export function upstreamsOf(
 						command: program,
 						args: [...words, ...args],
 						env: { ...definedOf(environment), ...env },
-						...(cwd !== undefined && { cwd }),
+						cwd: resolve(folder, cwd ?? ''),
 					}
 				: { kind: transport, url, headers };
 		const prefix = upstream.prefix ?? (entries.length === 1 ? '' : `${name}_`);

@@ -12,7 +12,7 @@ test('presets and mappings are read', () => {
 	const text = withFold(
 		'    fold:\n      - exa-agent\n      - start: { tool: a }\n        ids: { id: id }\n        check: { tool: b }\n',
 	);
-	const [upstream] = upstreamsOf(readConfig(text, 'gateway.yaml', {}), {});
+	const [upstream] = upstreamsOf(readConfig(text, 'gateway.yaml', {}), {}, '/');
 	expect(upstream?.folds.map(({ start, check }) => [start.tool, check.tool])).toEqual([
 		['agent_run', 'agent_run'],
 		['a', 'b'],
@@ -20,7 +20,7 @@ test('presets and mappings are read', () => {
 });
 
 test('nothing is folded by itself', () => {
-	expect(upstreamsOf(readConfig(withFold(''), 'gateway.yaml', {}), {})[0]?.folds).toEqual([]);
+	expect(upstreamsOf(readConfig(withFold(''), 'gateway.yaml', {}), {}, '/')[0]?.folds).toEqual([]);
 });
 
 test('a wrong mapping is refused with the line and the reason', () => {
