@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isHoldfastError, messageOf } from '../errors.ts';
 import { budgetsOf, type GatewayConfig, upstreamsOf } from '../gateway/config.ts';
-import { readConfig } from '../gateway/config-file.ts';
+import { readConfig, shownConfig } from '../gateway/config-file.ts';
 import { fileCatalogue } from '../gateway/file-catalogue.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { Failure, UsageError } from './failure.ts';
 import { createLog, type LogOptions } from './log.ts';
-import { listenFailure } from './serve.ts';
+import { listenFailure, type ListenNames } from './serve.ts';
+import { wordsWithoutSecrets } from './server-target.ts';
 import { chosenStore } from './store.ts';
 import { serveUntilEnd } from './until-end.ts';
 
@@ -17,6 +18,12 @@ export interface GatewayCommandOptions extends LogOptions {
 	readonly drainMs: number;
 }
 
+const LISTEN_KEYS: ListenNames = {
+	host: 'listen.host:',
+	port: 'listen.port:',
+	allowUnauthenticated: 'listen.allowUnauthenticated: true',
+};
+
 /** Serves the upstreams of a configuration file over Streamable HTTP until a signal. */
 export async function gateway({
 	config: file,
@@ -24,13 +31,14 @@ export async function gateway({
 	...logOptions
 }: GatewayCommandOptions): Promise<number> {
 	const log = createLog(logOptions);
-	const config = await configOf(file);
+	const text = await textOf(file);
+	const config = configOf(text, file);
 	// Paths are meant from where they are written.
 	const folder = dirname(resolve(file));
 	const isFile = !/^\w+:\/\//.test(config.store);
 	const db = resolve(folder, config.store);
 	const { backend, place } = await chosenStore(isFile ? { db } : { db, store: config.store });
-	log.info({ config: { ...withoutSecrets(config), store: place } }, 'this configuration is in effect');
+	log.info({ config: { ...withoutSecrets(config, text), store: place } }, 'this configuration is in effect');
 	const upstreams = upstreamsOf(config, process.env, folder);
 	const { host, port, path, allowUnauthenticated } = config.listen;
 	const serving = new Gateway({
@@ -50,7 +58,7 @@ export async function gateway({
 				allowUnauthenticated,
 				bus: serving.bus,
 			}).catch((error: unknown) => {
-				throw listenFailure(error, config.listen);
+				throw listenFailure(error, config.listen, LISTEN_KEYS);
 			});
 			log.info({ url: listening.url }, 'listening');
 			return {
@@ -65,13 +73,15 @@ export async function gateway({
 	);
 }
 
-async function configOf(file: string): Promise<GatewayConfig> {
-	let text: string;
+async function textOf(file: string): Promise<string> {
 	try {
-		text = await readFile(file, 'utf8');
+		return await readFile(file, 'utf8');
 	} catch (error) {
 		throw new UsageError(`The configuration ${file} cannot be read: ${messageOf(error)}`);
 	}
+}
+
+function configOf(text: string, file: string): GatewayConfig {
 	try {
 		return readConfig(text, file, process.env);
 	} catch (error) {
@@ -80,13 +90,27 @@ async function configOf(file: string): Promise<GatewayConfig> {
 	}
 }
 
-/** A configuration to be shown: values of headers and of environments may be secrets. */
-function withoutSecrets(config: GatewayConfig): object {
-	const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => [
-		name,
-		{ ...upstream, headers: hidden(upstream.headers), env: hidden(upstream.env) },
-	]);
-	return { ...config, upstreams: Object.fromEntries(upstreams) };
+/** A configuration to be shown: without what may be a secret, whether it is from the environment or in the file. */
+function withoutSecrets(config: GatewayConfig, text: string): object {
+	const shown = shownConfig(config, text);
+	const upstreams = Object.entries(shown.upstreams).map(([name, upstream]) => {
+		const { command, args, url, headers, env } = upstream;
+		const words = wordsWithoutSecrets([
+			...(typeof command === 'string' ? [command] : (command ?? [])),
+			...args,
+		]);
+		return [
+			name,
+			{
+				...upstream,
+				...(command !== undefined && { command: words, args: [] }),
+				...(url !== undefined && { url: url.replace(/\?.*$/s, '?***') }),
+				headers: hidden(headers),
+				env: hidden(env),
+			},
+		];
+	});
+	return { ...shown, upstreams: Object.fromEntries(upstreams) };
 }
 
 function hidden(values: Readonly<Record<string, string>>): object {

@@ -105,26 +105,44 @@ async function onHttp(server: TaskServer, options: ServeOptions, log: Logger): P
 	}
 }
 
+/** What a person calls the settings of where a server listens. */
+export interface ListenNames {
+	readonly host: string;
+	readonly port: string;
+	readonly allowUnauthenticated: string;
+}
+
+const OPTION_NAMES: ListenNames = {
+	host: '--host',
+	port: '--port',
+	allowUnauthenticated: '--allow-unauthenticated',
+};
+
 /** What is wrong when a server cannot listen, in words that help. */
 export function listenFailure(
 	error: unknown,
 	{ host, port }: { readonly host: string; readonly port: number },
+	names: ListenNames = OPTION_NAMES,
 ): unknown {
 	if (isHoldfastError(error, 'INVALID_OPTION'))
 		return new UsageError(
-			`--host ${host} can be reached by others, and nobody would be asked who they are. Leave it out to serve ` +
-				'this machine alone, or add --allow-unauthenticated where something in front authenticates.',
+			`${names.host} ${host} can be reached by others, and nobody would be asked who they are. Leave it out to serve ` +
+				`this machine alone, or add ${names.allowUnauthenticated} where something in front authenticates.`,
 		);
 	const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
 	const why = LISTEN_PROBLEMS[String(code)];
-	return why === undefined ? error : new Failure(why(host, port), { cause: error });
+	return why === undefined ? error : new Failure(why(host, port, names), { cause: error });
 }
 
 /** By the system's code. */
-const LISTEN_PROBLEMS: Readonly<Record<string, (host: string, port: number) => string>> = {
-	EADDRINUSE: (host, port) =>
-		`Port ${port} on ${host} is in use. Choose another one with --port; --port 0 takes any that is free.`,
-	EACCES: (_, port) => `This user may not listen on port ${port}. Choose one above 1023 with --port.`,
-	EADDRNOTAVAIL: (host) => `${host} is no address of this machine. Choose another one with --host.`,
-	ENOTFOUND: (host) => `${host} is no known host name. Give an address of this machine with --host.`,
-};
+const LISTEN_PROBLEMS: Readonly<Record<string, (host: string, port: number, names: ListenNames) => string>> =
+	{
+		EADDRINUSE: (host, port, names) =>
+			`Port ${port} on ${host} is in use. Choose another one with ${names.port}; ${names.port} 0 takes any that is free.`,
+		EACCES: (_, port, names) =>
+			`This user may not listen on port ${port}. Choose one above 1023 with ${names.port}.`,
+		EADDRNOTAVAIL: (host, _, names) =>
+			`${host} is no address of this machine. Choose another one with ${names.host}.`,
+		ENOTFOUND: (host, _, names) =>
+			`${host} is no known host name. Give an address of this machine with ${names.host}.`,
+	};

@@ -48,9 +48,14 @@ export function withoutSecrets(target: ServerTarget): KeptTarget {
 		const { origin, pathname, search } = new URL(target.url);
 		return { target: { kind: 'http', url: origin + pathname }, isWhole: search === '' };
 	}
-	const kept = target.command.map((word, index) => keptWord(word, target.command[index - 1]));
+	const kept = wordsWithoutSecrets(target.command);
 	const isWhole = kept.every((word, index) => word === target.command[index]);
 	return { target: { ...target, command: kept }, isWhole };
+}
+
+/** The words of a command, without those that look like a secret. */
+export function wordsWithoutSecrets(command: readonly string[]): readonly string[] {
+	return command.map((word, index) => keptWord(word, command[index - 1]));
 }
 
 function keptWord(word: string, before: string | undefined): string {

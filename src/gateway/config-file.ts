@@ -1,6 +1,10 @@
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
-import { HoldfastError } from '../errors.ts';
+import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import { HoldfastError, messageOf } from '../errors.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
+
+/** What stands for an environment variable. */
+const VARIABLE = /\$\{(\w+)\}/;
+const VARIABLES = new RegExp(VARIABLE, 'g');
 
 /** Words that are durations in other programs' configurations, where the unit is not in the name. */
 const UNITLESS = /^(timeout|interval|delay|ttl|budget|wait)$/i;
@@ -21,11 +25,11 @@ export function readConfig(
 	const lineAt = (offset: number | undefined): string =>
 		offset === undefined ? file : `${file}:${lines.linePos(offset).line}`;
 	if (document.errors.length > 0)
-		throw invalid(document.errors.map(({ message, pos }) => `${lineAt(pos[0])}: ${message.split('\n')[0]}`));
+		throw invalid(document.errors.map((error) => `${lineAt(error.pos[0])}: ${wordsOf(error)}`));
 	const missing: string[] = [];
 	const expand = (value: unknown, path: readonly (string | number)[]): unknown => {
 		if (typeof value === 'string')
-			return value.replace(/\$\{(\w+)\}/g, (_all, name: string) => {
+			return value.replace(VARIABLES, (_all, name: string) => {
 				const found = environment[name];
 				if (found === undefined)
 					missing.push(`${lineAt(offsetOf(document.contents, path))}: the environment has no ${name}`);
@@ -38,7 +42,7 @@ export function readConfig(
 			);
 		return value;
 	};
-	const value = expand(document.toJS() ?? {}, []);
+	const value = expand(plainValueOf(document, file) ?? {}, []);
 	const parsed = gatewayConfigSchema.safeParse(value);
 	const problems = parsed.error?.issues.map((issue) => {
 		const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
@@ -47,11 +51,50 @@ export function readConfig(
 		const hint = keys.some((key) => UNITLESS.test(key))
 			? '; durations have their unit in the name, as in startTimeoutMs'
 			: '';
-		return `${where}: ${path.join('.') || 'the file'}: ${issue.message}${hint}`;
+		const reason =
+			issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join('; ') : issue.message;
+		return `${where}: ${path.join('.') || 'the file'}: ${reason}${hint}`;
 	});
 	if (missing.length > 0 || problems) throw invalid([...missing, ...(problems ?? [])]);
 	if (!parsed.success) throw invalid([file]);
 	return parsed.data;
+}
+
+/**
+ * A configuration to be shown: with `${NAME}` where the file has it, and not what it stands for.
+ *
+ * @param text - what the configuration was read from.
+ */
+export function shownConfig(config: GatewayConfig, text: string): GatewayConfig {
+	return asWritten(config, parseDocument(text).toJS()) as GatewayConfig;
+}
+
+function asWritten(value: unknown, written: unknown): unknown {
+	if (typeof written === 'string' && VARIABLE.test(written)) return written;
+	if (Array.isArray(value)) return value.map((entry, index) => asWritten(entry, memberOf(written, index)));
+	if (typeof value !== 'object' || value === null) return value;
+	return Object.fromEntries(
+		Object.entries(value).map(([key, entry]) => [key, asWritten(entry, memberOf(written, key))]),
+	);
+}
+
+function memberOf(value: unknown, key: string | number): unknown {
+	return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+/** @throws INVALID_CONFIG for aliases that lead nowhere, or to more than a file can mean. */
+function plainValueOf(document: Document, file: string): unknown {
+	try {
+		return document.toJS();
+	} catch (error) {
+		throw invalid([`${file}: ${messageOf(error)}`]);
+	}
+}
+
+/** What the parser says, without the place, which it says in its own way. */
+function wordsOf({ code, message }: YAMLError): string {
+	if (code === 'MULTIPLE_DOCS') return 'the file may have one document, and a second one begins here';
+	return message.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '') ?? code;
 }
 
 function invalid(problems: readonly string[]): HoldfastError {
@@ -64,7 +107,7 @@ function offsetOf(contents: unknown, path: readonly (string | number)[]): number
 	let offset: number | undefined;
 	for (const part of path) {
 		if (!isMap(node)) break;
-		const pair = node.items.find(({ key }) => isScalar(key) && key.value === part);
+		const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
 		if (!pair) break;
 		if (isScalar(pair.key)) offset = pair.key.range?.[0];
 		node = pair.value;

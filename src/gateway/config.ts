@@ -20,6 +20,16 @@ const TOOL = z.strictObject({
 	visible: z.boolean().optional(),
 });
 
+const HEADER_RULE = 'names and values must be as HTTP allows them';
+
+function isHeaders(headers: Readonly<Record<string, string>>): boolean {
+	try {
+		return new Headers(headers) instanceof Headers;
+	} catch {
+		return false;
+	}
+}
+
 const UPSTREAM = z
 	.strictObject({
 		/** The program that is the server; with its arguments when it is a list. */
@@ -29,9 +39,14 @@ const UPSTREAM = z
 		env: z.record(z.string(), z.string()).default({}),
 		/** Meant from the folder of the file, which it is by default. */
 		cwd: z.string().optional(),
-		url: z.url({ protocol: /^https?$/ }).optional(),
+		url: z
+			.url({ protocol: /^https?$/, error: 'must be a URL with http or https' })
+			.refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), {
+				error: 'must have no name and password in it; say them in headers',
+			})
+			.optional(),
 		transport: z.enum(['http', 'sse']).default('http'),
-		headers: z.record(z.string(), z.string()).default({}),
+		headers: z.record(z.string(), z.string()).refine(isHeaders, { error: HEADER_RULE }).default({}),
 		/** Goes before the names of its tools and prompts. Default: `<name>_`, nothing with a single upstream. */
 		prefix: z
 			.string()
@@ -52,7 +67,19 @@ const UPSTREAM = z
 	})
 	.refine(({ command, url }) => (command === undefined) !== (url === undefined), {
 		error: 'needs either command or url, and not both',
-	});
+	})
+	.refine(
+		({ url, args, env, cwd }) =>
+			url === undefined || (args.length === 0 && Object.keys(env).length === 0 && cwd === undefined),
+		{ error: 'args, env and cwd are for a command, and it has a url' },
+	)
+	.refine(
+		({ command, headers, transport }) =>
+			command === undefined || (Object.keys(headers).length === 0 && transport === 'http'),
+		{ error: 'headers and transport are for a url, and it has a command' },
+	);
+
+const NO_UPSTREAM = 'needs at least one upstream';
 
 const CONFIG = z.strictObject({
 	listen: z
@@ -71,8 +98,10 @@ const CONFIG = z.strictObject({
 	/** By the host's name in `clientInfo`. */
 	hosts: z.record(z.string(), z.strictObject({ budgetMs: ms(1_000, 30 * DAY_MS).nullable() })).default({}),
 	upstreams: z
-		.record(z.string().regex(/^[\w-]+$/, 'a name is made of letters, digits, - and _'), UPSTREAM)
-		.refine((upstreams) => Object.keys(upstreams).length > 0, { error: 'needs at least one upstream' }),
+		.record(z.string().regex(/^[\w-]+$/, 'a name is made of letters, digits, - and _'), UPSTREAM, {
+			error: ({ input }) => (input === undefined || input === null ? NO_UPSTREAM : undefined),
+		})
+		.refine((upstreams) => Object.keys(upstreams).length > 0, { error: NO_UPSTREAM }),
 });
 
 /** A gateway's configuration as it is written. */

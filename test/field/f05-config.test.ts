@@ -77,6 +77,37 @@ describe('F05: durations in the configuration', () => {
 		expect(problemsOf('upstreams:\n  a: {\n')[0]).toMatch(/^gateway\.yaml:\d+: /);
 	});
 
+	it.each([
+		['', 'gateway.yaml: upstreams: needs at least one upstream'],
+		['upstreams:', 'gateway.yaml:1: upstreams: needs at least one upstream'],
+		['upstreams: {}', 'gateway.yaml:1: upstreams: needs at least one upstream'],
+		['upstreams:\n  a: *nowhere', /^gateway\.yaml: Unresolved alias .*nowhere$/],
+		[
+			'upstreams: { a: { command: x } }\n---\nb: 1',
+			'gateway.yaml:2: the file may have one document, and a second one begins here',
+		],
+		['upstreams:\n  a b: { command: x }', /^gateway\.yaml:2: upstreams\.a b: a name is made of letters/],
+		['upstreams:\n  1: { command: x, b: 1 }', /^gateway\.yaml:2: upstreams\.1: Unrecognized key: "b"/],
+		[
+			config('    headers: { a: b }'),
+			/^gateway\.yaml:2: upstreams\.reports: headers and transport are for a url/,
+		],
+		['upstreams:\n  a: { url: "http://b/", args: [c] }', /^gateway\.yaml:2: upstreams\.a: args, env and cwd/],
+		[
+			'upstreams:\n  a: { url: "http://b:c@d/" }',
+			/^gateway\.yaml:2: upstreams\.a\.url: must have no name and/,
+		],
+		[
+			'upstreams:\n  a: { url: "ftp://b/" }',
+			'gateway.yaml:2: upstreams.a.url: must be a URL with http or https',
+		],
+		['upstreams:\n  a: { url: "http://b/", headers: { c d: e } }', /^gateway\.yaml:2: .*as HTTP allows/],
+	])('F05: %j is refused, and it is said what is wrong', (text, problem) => {
+		const problems = problemsOf(text);
+		expect(problems).toHaveLength(1);
+		expect(problems[0]).toEqual(typeof problem === 'string' ? problem : expect.stringMatching(problem));
+	});
+
 	it('F05: the command prints what is in effect, defaults included, without secrets', async () => {
 		const file = configFile(`listen: { port: 0 }
 upstreams:
@@ -91,6 +122,30 @@ upstreams:
 		expect(cli.stderr).not.toContain('a-secret-token');
 		cli.signal('SIGTERM');
 		expect(await cli.ended()).toBe(0);
+	});
+
+	it('F05: what is printed has no secret from the environment or in a command or URL', async () => {
+		const file = configFile(`listen: { port: 0 }
+upstreams:
+  search: { url: "http://127.0.0.1:1/mcp?team=\${SECRET}" }
+  mail: { url: "http://127.0.0.1:1/mcp?key=in-the-file" }
+  reports: { command: [node, reports.js, --token, in-the-file, "\${SECRET}"], args: ["--key=\${SECRET}"] }
+`);
+		const cli = new Cli(['gateway', '--config', file], { env: { SECRET: 'from-outside' } });
+		await cli.said(/listening/);
+		expect(cli.stderr).toContain('127.0.0.1:1/mcp');
+		expect(cli.stderr).toContain('reports.js');
+		expect(cli.stderr).not.toMatch(/from-outside|in-the-file/);
+		cli.signal('SIGTERM');
+		expect(await cli.ended()).toBe(0);
+	});
+
+	it('F05: a place to listen that cannot be taken is told by the key of the file', async () => {
+		const file = configFile('listen: { host: 0.0.0.0, port: 0 }\nupstreams: { a: { command: node } }\n');
+		const { code, stderr } = await run(['gateway', '--config', file]);
+		expect(code).toBe(2);
+		expect(stderr).toContain('listen.allowUnauthenticated: true');
+		expect(stderr).not.toContain('--host');
 	});
 
 	it('F05: the command does not start with a wrong value, and says why', async () => {
