@@ -4,6 +4,7 @@ import { HoldfastError, messageOf } from '../errors.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { FoldMapping } from './folding/fold-mapping.ts';
 import { type FoldedTool, foldTools, type HiddenFrom } from './folding/folded-tools.ts';
+import { isFallbackTool } from './fallback-tools.ts';
 import type { Upstream } from './upstream.ts';
 import { type ListName, NO_LISTS, readLists, type UpstreamLists } from './upstream-lists.ts';
 
@@ -104,7 +105,7 @@ export class Catalogue {
 	/**
 	 * The entry that a host knows by this name.
 	 *
-	 * @throws UPSTREAM_UNAVAILABLE when it is none, and an upstream that may have it has never been seen.
+	 * @throws UPSTREAM_UNAVAILABLE when it is none, and an upstream that may have it cannot be asked.
 	 */
 	async find(name: ListName, hostName: string): Promise<Offer | undefined> {
 		await this.restore();
@@ -112,7 +113,7 @@ export class Catalogue {
 		if (found) return found;
 		const errors: unknown[] = [];
 		for (const upstream of this.#upstreams)
-			if (!this.#fresh.has(upstream))
+			if (!this.#fresh.has(upstream) && hostName.startsWith(prefixOf(upstream, name)))
 				await this.#read(upstream).catch((error: unknown) => errors.push(error));
 		const offer = this.#merge(name).get(hostName);
 		if (!offer && errors.length > 0) throw new HoldfastError('UPSTREAM_UNAVAILABLE', messageOf(errors[0]));
@@ -178,10 +179,17 @@ export class Catalogue {
 		for (const upstream of this.#upstreams)
 			for (const { tool, name: shown, entry, mappings, hiddenFrom } of this.#entries(upstream, name)) {
 				if (name === 'tools' && upstream.options.tools[tool]?.visible === false) continue;
-				const hostName = isNamed(name) ? upstream.options.prefix + shown : shown;
+				const hostName = prefixOf(upstream, name) + shown;
+				// Without its own tools the gateway could give nobody the result of a call that it handed over.
+				const isOwn = name === 'tools' && isFallbackTool(hostName);
 				// The first in the order of the configuration wins.
-				if (!merged.has(hostName))
+				if (!isOwn && !merged.has(hostName))
 					merged.set(hostName, { upstream, name: tool, entry, mappings, hiddenFrom });
+				else if (isNamed(name))
+					this.#log.warn(
+						{ upstream: upstream.options.name, list: name, name: hostName },
+						'hosts do not see it, for the name is taken; set a prefix',
+					);
 			}
 		this.#merged.set(name, merged);
 		return merged;
@@ -206,6 +214,11 @@ export class Catalogue {
 
 function isNamed(name: ListName): boolean {
 	return name === 'tools' || name === 'prompts';
+}
+
+/** What goes before the upstream's own name of an entry. */
+function prefixOf({ options }: Upstream, name: ListName): string {
+	return isNamed(name) ? options.prefix : '';
 }
 
 function keyOf(name: ListName): string {

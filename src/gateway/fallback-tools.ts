@@ -45,6 +45,7 @@ export const FALLBACK_TOOLS: readonly JsonObject[] = [
 	},
 ];
 
+/** Whether a host that calls this means the gateway itself. */
 export function isFallbackTool(name: string): boolean {
 	return FALLBACK_TOOLS.some((tool) => tool['name'] === name);
 }
@@ -105,7 +106,7 @@ export function handOverText(record: TaskRecord, nowMs: number): CallToolResult 
 	const head =
 		questions.length > 0
 			? `"${tool}" has been running for ${since} and has a question, without whose answer it does not go on.`
-			: `"${tool}" is still running, since ${since} ago. This is not an error, and nothing was lost.`;
+			: `"${tool}" has been running for ${since} and goes on. This is not an error, and nothing was lost.`;
 	const lines = [
 		head,
 		`task_id: ${taskId}`,

@@ -98,6 +98,9 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 
 	server.setRequestHandler('tools/call', async (request, ctx): Promise<CallToolResult> => {
 		const { name, arguments: args = {} } = request.params;
+		// Before any upstream is asked: one that cannot be reached keeps nobody from a result that is there.
+		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
+		if (answer) return answer;
 		const offer = await catalogue.find('tools', name);
 		if (offer)
 			return waiting.while(ctx, (hostId) => {
@@ -106,8 +109,6 @@ export function buildHostServer(deps: HostServerDeps, tasks: Tasks, context: Mcp
 				const options = toolOptions(offer, hasKey, handOver, () => preparedOf(raw ?? {}, ctx, host, hostId));
 				return tasks.handler(options, runsElsewhere)(args as JsonObject, ctx);
 			});
-		const answer = await callFallbackTool(tasks, name, args as JsonObject, ctx, handOver);
-		if (answer) return answer;
 		throw new ProtocolError(WIRE_CODES.invalidParams, `Unknown tool: ${name}`);
 	});
 	return mcp;
