@@ -1,13 +1,16 @@
+import * as z from 'zod';
 import type { TaskRecord } from '../backend/record.ts';
 import { durationText } from '../engine/progress.ts';
 import { isHoldfastError } from '../errors.ts';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/json.ts';
 import { isTerminal } from '../protocol/status.ts';
 import type { CallToolResult, ServerContext } from '../server/sdk.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { HandOver } from '../server/tool-options.ts';
 
 const TASK_ID = { type: 'string', description: 'The task_id that the first answer gave.' };
+
+const ACTIONS = ['accept', 'decline', 'cancel'];
 
 /** The tools with which a model follows a call that its host could not wait for. */
 export const FALLBACK_TOOLS: readonly JsonObject[] = [
@@ -29,7 +32,7 @@ export const FALLBACK_TOOLS: readonly JsonObject[] = [
 			properties: {
 				task_id: TASK_ID,
 				key: { type: 'string', description: 'The key of the question; may be left out when there is one.' },
-				action: { type: 'string', enum: ['accept', 'decline', 'cancel'], description: 'Default: accept.' },
+				action: { type: 'string', enum: ACTIONS, description: 'Default: accept.' },
 				content: { type: 'object', description: "The values that the question's schema asks for." },
 			},
 			required: ['task_id'],
@@ -63,8 +66,12 @@ export async function callFallbackTool(
 	if (typeof taskId !== 'string') return text('task_id must be the string that the first answer gave.', true);
 	try {
 		if (name === 'cancel_task') {
-			await tasks.cancel(taskId, tasks.principal(ctx));
-			return text('The tool call is being stopped.');
+			const wasOpen = await tasks.cancel(taskId, tasks.principal(ctx));
+			return text(
+				wasOpen
+					? 'The tool call is being stopped.'
+					: 'The tool call has ended already; await_task gives what it ended with.',
+			);
 		}
 		if (name === 'answer_task') {
 			const problem = await answer(tasks, taskId, args, ctx);
@@ -87,15 +94,36 @@ async function answer(
 	args: JsonObject,
 	ctx: ServerContext,
 ): Promise<string | undefined> {
-	const open = Object.keys((await tasks.get(taskId, tasks.principal(ctx))).openInputs);
+	const { openInputs } = await tasks.get(taskId, tasks.principal(ctx));
+	const open = Object.keys(openInputs);
 	const key = args['key'] ?? (open.length === 1 ? open[0] : undefined);
 	if (open.length === 0) return undefined;
 	if (typeof key !== 'string' || !open.includes(key))
 		return `key must be one of the open questions: ${open.join(', ')}`;
-	const { action = 'accept', content } = args;
-	const response = { action, ...(isJsonObject(content) && action === 'accept' && { content }) };
+	const { action = 'accept', content = {} } = args;
+	if (!ACTIONS.some((known) => known === action)) return `action must be one of: ${ACTIONS.join(', ')}`;
+	const schema = openInputs[key]?.request.params?.['requestedSchema'];
+	const isForm = action === 'accept' && isJsonObject(schema);
+	// Wrong values would end the call that has asked, and with it what was done so far.
+	const problem = isForm ? problemOf(content, schema) : undefined;
+	if (problem !== undefined)
+		return `content is not what the question asks for:\n${problem}\nNothing was answered; call answer_task again.`;
+	const response = { action, ...(isForm && { content }) };
 	await tasks.update(taskId, { [key]: response }, tasks.principal(ctx));
 	return undefined;
+}
+
+/** What is wrong with the values of a form; undefined when nothing is, or when its schema cannot be read. */
+function problemOf(content: JsonValue, schema: JsonObject): string | undefined {
+	let form: z.ZodType;
+	try {
+		form = z.fromJSONSchema(schema);
+	} catch {
+		// The server looks at the values itself.
+		return undefined;
+	}
+	const { error } = form.safeParse(content);
+	return error && z.prettifyError(error);
 }
 
 /** What a model is told when its host waits no longer: what runs, since when, and what to do. */
