@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { budgetsOf, gatewayConfigSchema, upstreamsOf } from '../gateway/config.ts';
@@ -61,9 +62,12 @@ export async function proxy(target: ServerTarget, options: ProxyOptions): Promis
 	);
 }
 
-/** A file name that is the same for the same server on another day. */
+/**
+ * A file name that is the same for the same server on another day, and another one for each other server: a task must
+ * not be taken up with a server that it is not of, be the query the only difference.
+ */
 function fileNameOf(target: ServerTarget): string {
-	return serverNameOf(target)
-		.replace(/[^\w.-]+/g, '_')
-		.slice(-100);
+	if (target.kind === 'stdio') return serverNameOf(target);
+	const digest = createHash('sha256').update(target.url).digest('hex').slice(0, 16);
+	return `${new URL(target.url).host.replace(/[^\w.-]+/g, '_')}-${digest}`;
 }
