@@ -54,9 +54,9 @@ describe('a call of a server that cannot be started', () => {
 
 describe('a call of a server that cannot be reached', () => {
 	it('says that nobody listens there', async () => {
-		const { target, stop } = await rawServer([], {});
-		await stop();
-		expect(await complaintAbout(target)).toMatch(/"reports" is not available: connect ECONNREFUSED/);
+		const server = await rawServer([], {});
+		await server.stop();
+		expect(await complaintAbout(server.target)).toMatch(/"reports" is not available: connect ECONNREFUSED/);
 	});
 });
 
@@ -71,9 +71,9 @@ describe('a call whose server dies', () => {
 
 describe('with one server that cannot be reached', () => {
 	async function besideAnUnreachableOne(): Promise<Wire> {
-		const { target, stop } = await rawServer([], {});
-		await stop();
-		const upstreams = { gone: { target }, child: { target: childUpstream().target } };
+		const gone = await rawServer([], {});
+		await gone.stop();
+		const upstreams = { gone: { target: gone.target }, child: { target: childUpstream().target } };
 		const rig = await gatewayOverHttp({ upstreams, budgets: () => 1_200 });
 		return rig.connect({});
 	}
