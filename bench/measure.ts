@@ -8,6 +8,8 @@ const MEASURES: Readonly<Record<string, () => Promise<{ readonly measure: Measur
 	'memory-queued': () => import('./memory-queued.ts'),
 	'memory-waiting': () => import('./memory-waiting.ts'),
 	latency: () => import('./latency.ts'),
+	'client-waiting': () => import('./client-waiting.ts'),
+	'client-many': () => import('./client-many.ts'),
 };
 
 const name = process.argv[2] ?? '';
