@@ -5,7 +5,7 @@ import { Engine } from '../engine/engine.ts';
 import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } from '../engine/options.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
-import { isOwnerGone, processOwner } from './process-owner.ts';
+import { isOwnerGone, processOwner } from '../process-owner.ts';
 import { type DirectEntrance, TaskRuntime, type TaskServerFactory } from './runtime.ts';
 
 /** Options of {@link createTaskServer}. */
