@@ -6,7 +6,17 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Figure, isMet, toTable } from './figures.ts';
 
-const NAMES = ['throughput', 'pickup', 'http', 'memory-queued', 'memory-waiting', 'latency', 'postgres'];
+const NAMES = [
+	'throughput',
+	'pickup',
+	'http',
+	'memory-queued',
+	'memory-waiting',
+	'latency',
+	'postgres',
+	'client-waiting',
+	'client-many',
+];
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, json: { type: 'string' } } });
 const { only, json } = options;

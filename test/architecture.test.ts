@@ -16,12 +16,14 @@ const MAX_LINES = 400;
 const ROOMS: Record<string, { may: string[]; lazily?: string[] }> = {
 	protocol: { may: [] },
 	'errors.ts': { may: ['protocol'] },
+	// Who holds a lease: workers in the store, hosts in their journal.
+	'process-owner.ts': { may: [] },
 	'index.ts': { may: ['protocol', 'errors.ts'] },
 	backend: { may: ['protocol', 'errors.ts'] },
 	'backend/*': { may: ['backend', 'protocol', 'errors.ts'] },
 	engine: { may: ['backend', 'protocol', 'errors.ts'] },
-	server: { may: ['engine', 'backend', 'protocol', 'errors.ts'] },
-	client: { may: ['protocol', 'errors.ts'] },
+	server: { may: ['engine', 'backend', 'protocol', 'errors.ts', 'process-owner.ts'] },
+	client: { may: ['protocol', 'errors.ts', 'process-owner.ts'] },
 	gateway: { may: ['server', 'client', 'engine', 'backend', 'protocol', 'errors.ts'] },
 	admin: { may: ['engine', 'backend', 'protocol', 'errors.ts'] },
 	cli: {

@@ -144,6 +144,11 @@ export class Driver {
 		return this.#isOver ? undefined : answerOrSubstitute(this.#own.ask, key, request, this.#stop.signal);
 	}
 
+	/** Asks the host again what it put off. */
+	askAgain(): void {
+		if (!this.#isOver && !this.#cancelling) this.#desk.askAgain();
+	}
+
 	/** Takes a notification about this task (T52). */
 	notified(params: JsonObject): void {
 		if (this.#isOver) return;

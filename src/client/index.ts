@@ -11,6 +11,7 @@ export {
 	aiSdkTools,
 	type AiSdkUserMessage,
 } from './ai-sdk-tools.ts';
+export { AnswerLater } from './answer-later.ts';
 export type { AnswerPart } from './answer-parts.ts';
 export {
 	type BackgroundAwait,
@@ -25,7 +26,7 @@ export type { Clock } from './clock.ts';
 export { EndInbox } from './end-inbox.ts';
 export { Execution, type ResultOptions } from './execution.ts';
 export { fileJournal } from './journal/file-journal.ts';
-export type { Journal, JournalEntry, JournalledAnswer, TaskKey } from './journal/journal.ts';
+export type { Journal, JournalEntry, JournalledAnswer, QuestionClaim, TaskKey } from './journal/journal.ts';
 export { memoryJournal } from './journal/memory-journal.ts';
 export {
 	type OpenAiTool,

@@ -1,6 +1,7 @@
 import { messageOf } from '../errors.ts';
 import { isJsonObject } from '../protocol/json.ts';
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from '../protocol/task.ts';
+import { AnswerLater, AskedElsewhere } from './answer-later.ts';
 import type { JournalledAnswer } from './journal/journal.ts';
 import { ProtocolError, SdkError, SdkErrorCode } from './sdk.ts';
 
@@ -31,6 +32,10 @@ export class InputDesk {
 	readonly #deps: InputDeskDeps;
 	readonly #dialogs = new Map<string, AbortController>();
 	readonly #answered = new Set<string>();
+	/** Questions that the host put off. */
+	readonly #putOff = new Set<string>();
+	/** All that were outstanding when the server last said so. */
+	#outstanding: InputRequests = {};
 	/** Answers that are kept, but which the server may not have. */
 	readonly #unsent = new Map<string, InputResponse>();
 	#sending = false;
@@ -45,9 +50,9 @@ export class InputDesk {
 		}
 	}
 
-	/** Whether a person or a model is thinking about an answer. */
+	/** Whether a person or a model is thinking about an answer, or has put it off. */
 	get isAsking(): boolean {
-		return this.#dialogs.size > 0;
+		return this.#dialogs.size + this.#putOff.size > 0;
 	}
 
 	/** Whether answers are on their way. */
@@ -58,10 +63,19 @@ export class InputDesk {
 	/** Takes all outstanding questions of the task: asks new ones, withdraws those that are outstanding no more. */
 	show(requests: InputRequests): void {
 		if (this.#closed) return;
+		this.#outstanding = requests;
+		for (const key of this.#putOff) if (!Object.hasOwn(requests, key)) this.#putOff.delete(key);
 		for (const [key, dialog] of this.#dialogs) if (!Object.hasOwn(requests, key)) this.#withdraw(key, dialog);
 		for (const [key, request] of Object.entries(requests))
-			if (!this.#answered.has(key) && !this.#dialogs.has(key)) void this.#ask(key, request);
+			if (![this.#answered, this.#dialogs, this.#putOff].some((known) => known.has(key)))
+				void this.#ask(key, request);
 		if (Object.keys(requests).some((key) => this.#unsent.has(key))) void this.#flush();
+	}
+
+	/** Asks again what was put off. */
+	askAgain(): void {
+		this.#putOff.clear();
+		this.show(this.#outstanding);
 	}
 
 	/** Withdraws every open question. */
@@ -83,9 +97,9 @@ export class InputDesk {
 			response = await this.#deps.ask(key, request, dialog.signal);
 		} catch (error) {
 			if (dialog.signal.aborted) return;
-			if (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) {
-				// The next poll that gets through shows the question again.
+			if (isForNow(error)) {
 				this.#dialogs.delete(key);
+				if (error instanceof AnswerLater) this.#putOff.add(key);
 				return;
 			}
 			response = substituteFor(request, error);
@@ -129,6 +143,15 @@ export class InputDesk {
 			this.#sending = false;
 		}
 	}
+}
+
+/**
+ * Whether a question stays open without an answer. Unless the host put it off, the next poll that gets through shows it
+ * again.
+ */
+function isForNow(error: unknown): boolean {
+	if (error instanceof AnswerLater || error instanceof AskedElsewhere) return true;
+	return error instanceof SdkError && error.code === SdkErrorCode.NotConnected;
 }
 
 /**

@@ -15,7 +15,11 @@ export interface InputContext {
 	readonly signal: AbortSignal;
 }
 
-/** Answers a question of a task, as the standalone request would be answered. */
+/**
+ * Answers a question of a task, as the standalone request would be answered.
+ *
+ * @throws AnswerLater to put the question off.
+ */
 export type InputHandler = (request: InputRequest, context: InputContext) => Promise<InputResponse>;
 
 /** Options of a `TaskClient`. Every duration is in milliseconds. */

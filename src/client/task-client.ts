@@ -15,6 +15,7 @@ import { memoryJournal } from './journal/memory-journal.ts';
 import type { QuestionHandler } from './legacy-questions.ts';
 import { TaskListener } from './listener.ts';
 import type { TaskOutcome } from './outcome.ts';
+import { Questions } from './questions.ts';
 import { taskIdOf } from './read-task.ts';
 import { readReference, type TaskPointer, toReference } from './reference.ts';
 import { RequestGate } from './request-gate.ts';
@@ -59,6 +60,7 @@ export class TaskClient {
 	readonly #connection: Connection;
 	readonly #listener: TaskListener | undefined;
 	readonly #driverDeps: DriverDeps;
+	readonly #questions: Questions;
 	readonly #drivers = new Map<string, Shared>();
 	/** Remembered, because the SDK forgets it with the connection. */
 	#server: string | undefined;
@@ -80,6 +82,10 @@ export class TaskClient {
 		const random: Random = options.random ?? Math.random;
 		this.#clock = clock;
 		this.#journal = options.journal ?? memoryJournal();
+		this.#questions = new Questions({
+			...{ clock, journal: this.#journal },
+			onProblem: (error, taskId) => this.#tell(error, taskId),
+		});
 		const onNotification = (params: JsonObject): void => {
 			const taskId = taskIdOf(params);
 			if (taskId !== undefined) this.#drivers.get(taskId)?.driver.notified(params);
@@ -212,6 +218,11 @@ export class TaskClient {
 		return entries.filter(({ delivered }) => !delivered).map((entry) => this.#watch(entry, entry, undefined));
 	}
 
+	/** Asks every question again that its handler put off by throwing `AnswerLater`. */
+	askAgain(): void {
+		for (const { driver } of this.#drivers.values()) driver.askAgain();
+	}
+
 	/**
 	 * Says that a task's outcome has arrived where it should; the journal forgets the task.
 	 *
@@ -289,8 +300,9 @@ export class TaskClient {
 			const key: TaskKey = { server: pointer.server, taskId };
 			const driver = new Driver(this.#driverDeps, {
 				...{ pointer, created, answers: entry?.answers ?? {} },
-				ask: (inputKey, request, signal) => this.#ask(pointer, inputKey, request, signal),
-				keepAnswer: (inputKey, response) => this.#journal.answer(key, inputKey, response),
+				ask: (inputKey, request, signal) =>
+					this.#questions.ask(key, inputKey, signal, () => this.#ask(pointer, inputKey, request, signal)),
+				keepAnswer: (inputKey, response) => this.#questions.keep(key, inputKey, response),
 				answersSent: (inputKeys) => this.#journal.sent(key, inputKeys),
 				keepOutcome: (outcome) => this.#journal.end(key, outcome, this.#clock.nowMs()),
 			});

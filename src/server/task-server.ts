@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS, DEFAULT_TIMING, type EngineTiming, type Log, SILENT } f
 import { StoreClock } from '../engine/store-clock.ts';
 import { HoldfastError } from '../errors.ts';
 import { type PrincipalOf, tokenPrincipal } from './principal.ts';
-import { isOwnerGone, processOwner } from './process-owner.ts';
+import { isOwnerGone, processOwner } from '../process-owner.ts';
 import { type DirectEntrance, TaskRuntime, type TaskServerFactory } from './runtime.ts';
 
 /** Options of {@link createTaskServer}. */

@@ -118,7 +118,7 @@ export class FakeServer {
 
 	/** Gives a client a new connection. */
 	async reconnect(client: Client): Promise<void> {
-		this.#transport = new FakeTransport((message) => this.#receive(message));
+		this.#transport = new FakeTransport((message, transport) => this.#receive(message, transport));
 		await client.connect(this.#transport);
 	}
 
@@ -140,8 +140,8 @@ export class FakeServer {
 		else this.#transport?.endStream(listenId);
 	}
 
-	push(message: Json): void {
-		this.#transport?.onmessage?.(message as unknown as JSONRPCMessage);
+	push(message: Json, transport = this.#transport): void {
+		transport?.onmessage?.(message as unknown as JSONRPCMessage);
 	}
 
 	/** The requests of one method. */
@@ -155,7 +155,7 @@ export class FakeServer {
 		return this.of('tasks/get').map(({ atMs }) => Math.round(atMs - startMs));
 	}
 
-	async #receive(message: JSONRPCMessage): Promise<void> {
+	async #receive(message: JSONRPCMessage, from: FakeTransport): Promise<void> {
 		if (!('method' in message)) return;
 		const { method } = message;
 		const params = (message.params ?? {}) as Json;
@@ -167,8 +167,8 @@ export class FakeServer {
 		if (answer === SILENCE) return;
 		if (answer === DROP) throw new TypeError('fetch failed');
 		if (answer instanceof Refusal)
-			return this.push({ jsonrpc: '2.0', id, error: { code: answer.code, message: answer.message } });
-		this.push({ jsonrpc: '2.0', id, result: answer });
+			return this.push({ jsonrpc: '2.0', id, error: { code: answer.code, message: answer.message } }, from);
+		this.push({ jsonrpc: '2.0', id, result: answer }, from);
 	}
 
 	#answer(method: string, params: Json, id: string): unknown {
@@ -231,10 +231,10 @@ class FakeTransport implements Transport {
 	onmessage?: NonNullable<Transport['onmessage']>;
 	onclose?: NonNullable<Transport['onclose']>;
 	onerror?: NonNullable<Transport['onerror']>;
-	readonly #receive: (message: JSONRPCMessage) => Promise<void>;
+	readonly #receive: (message: JSONRPCMessage, from: FakeTransport) => Promise<void>;
 	readonly #streamEnds = new Map<string, () => void>();
 
-	constructor(receive: (message: JSONRPCMessage) => Promise<void>) {
+	constructor(receive: (message: JSONRPCMessage, from: FakeTransport) => Promise<void>) {
 		this.#receive = receive;
 	}
 
@@ -246,7 +246,7 @@ class FakeTransport implements Transport {
 		if ('id' in message && options?.onRequestStreamEnd)
 			this.#streamEnds.set(String(message.id), options.onRequestStreamEnd);
 		await Promise.resolve();
-		await this.#receive(copy);
+		await this.#receive(copy, this);
 	}
 
 	endStream(id: string): void {

@@ -64,6 +64,27 @@ describe.each([
 		]);
 	});
 
+	it('lets one host at a time claim a question, until it gives the claim up, lapses or is known to be dead', async () => {
+		const journal = make();
+		await journal.add(ENTRY);
+		const claim = (owner: string, nowMs: number, gone: string | null = null) =>
+			journal.claim(KEY, 'k', { owner, nowMs, untilMs: nowMs + 100, gone });
+		expect(await claim('a', 0)).toBe('a');
+		expect(await claim('b', 50)).toBe('a');
+		expect(await claim('a', 50)).toBe('a');
+		expect(await claim('b', 120)).toBe('a');
+		expect(await claim('b', 151)).toBe('b');
+		expect(await claim('c', 152, 'a')).toBe('b');
+		expect(await claim('c', 152, 'b')).toBe('c');
+		await journal.release(KEY, 'k', 'b');
+		expect(await claim('b', 153)).toBe('c');
+		await journal.release(KEY, 'k', 'c');
+		expect(await claim('b', 154)).toBe('b');
+		expect(
+			await journal.claim({ ...KEY, taskId: 'x' }, 'k', { owner: 'z', nowMs: 0, untilMs: 1, gone: null }),
+		).toBe('z');
+	});
+
 	it('keeps the first outcome and gives it to one taker', async () => {
 		const journal = make();
 		await journal.add(ENTRY);
@@ -120,6 +141,18 @@ describe('the file journal on disk', () => {
 		expect(() => openFile('other.db')).toThrow(expect.objectContaining({ code: 'JOURNAL_UNUSABLE' }));
 		expect(other.prepare('SELECT count(*) AS n FROM sqlite_schema').get()).toEqual({ n: 1 });
 		other.close();
+	});
+
+	it('takes a journal of the first version over', async () => {
+		const first = openFile();
+		await first.add(ENTRY);
+		await first.close();
+		const database = new DatabaseSync(join(folder, 'journal.db'));
+		database.exec('DROP TABLE claims; PRAGMA user_version = 1');
+		database.close();
+		const journal = openFile();
+		expect(await journal.find(KEY)).toMatchObject(KEY);
+		expect(await journal.claim(KEY, 'k', { owner: 'a', nowMs: 0, untilMs: 1, gone: null })).toBe('a');
 	});
 
 	it('refuses a journal of a newer version', async () => {

@@ -5,11 +5,11 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { InputResponse } from '../../protocol/task.ts';
 import type { TaskOutcome } from '../outcome.ts';
 import type { TaskPointer } from '../reference.ts';
-import type { Journal, JournalEntry, TaskKey } from './journal.ts';
+import type { Journal, JournalEntry, QuestionClaim, TaskKey } from './journal.ts';
 
 /** `HOLJ` in ASCII: how a journal is told from any other SQLite file. */
 const APPLICATION_ID = 0x484f4c4a;
-const VERSION = 1;
+const VERSION = 2;
 
 /** How long a write waits for another process's write. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -38,6 +38,17 @@ CREATE TABLE answers (
 ) STRICT, WITHOUT ROWID;
 `;
 
+/** Since version 2: which host asks a question. */
+const CLAIMS_SCHEMA = `
+CREATE TABLE claims (
+	task INTEGER NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+	input_key TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	until_ms REAL NOT NULL,
+	PRIMARY KEY (task, input_key)
+) STRICT, WITHOUT ROWID;
+`;
+
 const SQL = {
 	add: `INSERT INTO tasks (server, task_id, tool, arguments_digest, protocol_version, first_seen_at_ms, ttl_ms)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (server, task_id) DO NOTHING`,
@@ -46,6 +57,14 @@ const SQL = {
 	answers: 'SELECT input_key, response FROM answers WHERE task = ?',
 	answer: `INSERT INTO answers (task, input_key, response)
 		SELECT id, ?3, ?4 FROM tasks WHERE server = ?1 AND task_id = ?2 ON CONFLICT DO NOTHING`,
+	claim: `INSERT INTO claims (task, input_key, owner, until_ms)
+		SELECT id, ?3, ?4, ?6 FROM tasks WHERE server = ?1 AND task_id = ?2
+		ON CONFLICT (task, input_key) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms
+		WHERE owner IN (?4, ?7) OR until_ms < ?5`,
+	claimOwner: `SELECT owner FROM claims WHERE input_key = ?3
+		AND task = (SELECT id FROM tasks WHERE server = ?1 AND task_id = ?2)`,
+	release: `DELETE FROM claims WHERE input_key = ?3 AND owner = ?4
+		AND task = (SELECT id FROM tasks WHERE server = ?1 AND task_id = ?2)`,
 	sent: `UPDATE answers SET response = NULL WHERE input_key = ?3
 		AND task = (SELECT id FROM tasks WHERE server = ?1 AND task_id = ?2)`,
 	end: `UPDATE tasks SET outcome = ?3, ended_at_ms = ?4
@@ -113,6 +132,19 @@ class FileJournal implements Journal {
 
 	async answer(key: TaskKey, inputKey: string, response: InputResponse): Promise<boolean> {
 		return this.#run(SQL.answer, key.server, key.taskId, inputKey, JSON.stringify(response)) > 0;
+	}
+
+	async claim(key: TaskKey, inputKey: string, claim: QuestionClaim): Promise<string> {
+		const { server, taskId } = key;
+		const { owner, nowMs, untilMs, gone } = claim;
+		this.#run(SQL.claim, server, taskId, inputKey, owner, nowMs, untilMs, gone);
+		const [row] = this.#all<{ readonly owner: string }>(SQL.claimOwner, server, taskId, inputKey);
+		// A task that the journal does not know is nobody else's.
+		return row?.owner ?? owner;
+	}
+
+	async release(key: TaskKey, inputKey: string, owner: string): Promise<void> {
+		this.#run(SQL.release, key.server, key.taskId, inputKey, owner);
 	}
 
 	async sent(key: TaskKey, inputKeys: readonly string[]): Promise<void> {
@@ -232,8 +264,8 @@ function check(database: DatabaseSync, path: string): void {
 				'JOURNAL_NEWER',
 				`${path} has journal version ${version}, and this holdfast knows versions up to ${VERSION}`,
 			);
-		if (version === 0)
-			database.exec(`${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${VERSION};`);
+		if (version === 0) database.exec(`${SCHEMA} PRAGMA application_id = ${APPLICATION_ID};`);
+		if (version < VERSION) database.exec(`${CLAIMS_SCHEMA} PRAGMA user_version = ${VERSION};`);
 		database.exec('COMMIT');
 	} catch (error) {
 		database.exec('ROLLBACK');

@@ -14,6 +14,16 @@ export interface JournalledAnswer {
 	readonly response: InputResponse | null;
 }
 
+/** A host's wish to be the one that asks a question. */
+export interface QuestionClaim {
+	readonly owner: string;
+	readonly nowMs: number;
+	/** When the claim lapses, in milliseconds since the epoch. */
+	readonly untilMs: number;
+	/** An owner that is known to be dead, and whose claim counts no more. */
+	readonly gone: string | null;
+}
+
 /** What is kept about one task. */
 export interface JournalEntry extends TaskPointer {
 	/** SHA-256 of the canonical JSON of the arguments, in hex; empty when the arguments are not known here. */
@@ -42,6 +52,13 @@ export interface Journal {
 	list(server: string): Promise<readonly JournalEntry[]>;
 	/** Keeps an answer before it is sent; false when the question was answered before. */
 	answer(key: TaskKey, inputKey: string, response: InputResponse): Promise<boolean>;
+	/**
+	 * Claims a question, so that no other host asks it at the same time. Resolves with whose it is: `claim.owner`, unless
+	 * another's claim stands.
+	 */
+	claim(key: TaskKey, inputKey: string, claim: QuestionClaim): Promise<string>;
+	/** Gives a claim up; does nothing when it is another's. */
+	release(key: TaskKey, inputKey: string, owner: string): Promise<void>;
 	/** The server has these answers; what they say is forgotten. */
 	sent(key: TaskKey, inputKeys: readonly string[]): Promise<void>;
 	/** Keeps how a task ended. The first outcome stays. */

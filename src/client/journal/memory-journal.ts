@@ -1,7 +1,7 @@
 import type { InputResponse } from '../../protocol/task.ts';
 import type { TaskOutcome } from '../outcome.ts';
 import type { TaskPointer } from '../reference.ts';
-import type { Journal, JournalEntry, TaskKey } from './journal.ts';
+import type { Journal, JournalEntry, QuestionClaim, TaskKey } from './journal.ts';
 
 /** A journal that does not survive the process: tasks go on, but nobody comes back to them after a crash. */
 export function memoryJournal(): Journal {
@@ -10,6 +10,8 @@ export function memoryJournal(): Journal {
 
 class MemoryJournal implements Journal {
 	readonly #entries = new Map<string, JournalEntry>();
+	/** By task and input key. */
+	readonly #claims = new Map<string, Map<string, QuestionClaim>>();
 
 	async add(entry: TaskPointer & { readonly argumentsDigest: string }): Promise<void> {
 		const id = idOf(entry);
@@ -30,6 +32,21 @@ class MemoryJournal implements Journal {
 		if (Object.hasOwn(answers, inputKey)) return false;
 		this.#patch(key, { answers: withAnswers(answers, [[inputKey, { response }]]) });
 		return true;
+	}
+
+	async claim(key: TaskKey, inputKey: string, claim: QuestionClaim): Promise<string> {
+		const id = idOf(key);
+		const claims = this.#claims.get(id) ?? new Map<string, QuestionClaim>();
+		const held = claims.get(inputKey);
+		const stands = held && held.untilMs >= claim.nowMs && ![claim.owner, claim.gone].includes(held.owner);
+		if (stands) return held.owner;
+		if (this.#entries.has(id)) this.#claims.set(id, claims.set(inputKey, claim));
+		return claim.owner;
+	}
+
+	async release(key: TaskKey, inputKey: string, owner: string): Promise<void> {
+		const claims = this.#claims.get(idOf(key));
+		if (claims?.get(inputKey)?.owner === owner) claims.delete(inputKey);
 	}
 
 	async sent(key: TaskKey, inputKeys: readonly string[]): Promise<void> {
@@ -55,15 +72,20 @@ class MemoryJournal implements Journal {
 	}
 
 	async remove(key: TaskKey): Promise<void> {
-		this.#entries.delete(idOf(key));
+		this.#forget(idOf(key));
 	}
 
 	async expire(endedBeforeMs: number): Promise<void> {
 		for (const [id, { endedAtMs }] of this.#entries)
-			if (endedAtMs !== null && endedAtMs < endedBeforeMs) this.#entries.delete(id);
+			if (endedAtMs !== null && endedAtMs < endedBeforeMs) this.#forget(id);
 	}
 
 	async close(): Promise<void> {}
+
+	#forget(id: string): void {
+		this.#entries.delete(id);
+		this.#claims.delete(id);
+	}
 
 	#patch(key: TaskKey, patch: Partial<JournalEntry>): void {
 		const entry = this.#entries.get(idOf(key));

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { isOwnerGone, processOwner } from '../../src/server/process-owner.ts';
+import { isOwnerGone, processOwner } from '../src/process-owner.ts';
 
-const MODULE = new URL('../../src/server/process-owner.ts', import.meta.url).href;
+const MODULE = new URL('../src/process-owner.ts', import.meta.url).href;
 
 /** A process that says its name and lives on. */
 async function another(): Promise<{ owner: string; end: () => Promise<void> }> {
