@@ -130,7 +130,7 @@ export class Connection {
 }
 
 /** A client that says at once when it cannot send, and sends nothing twice by itself. */
-export function newClient(url: string, options: ClientOptions): Redis {
+export function newClient(url: string, options: Omit<ClientOptions, 'replyMapping'>): Redis {
 	const redis = new Redis(url, {
 		connectionName: 'holdfast',
 		connectTimeout: CONNECT_WITHIN_MS,
@@ -139,6 +139,7 @@ export function newClient(url: string, options: ClientOptions): Redis {
 		autoResendUnfulfilledCommands: false,
 		maxRetriesPerRequest: null,
 		protocol: 2,
+		replyMapping: 'legacy',
 		...options,
 	});
 	// What goes wrong is heard of by whoever sends something.
