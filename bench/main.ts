@@ -6,7 +6,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Figure, isMet, toTable } from './figures.ts';
 
-const NAMES = ['throughput', 'pickup', 'http', 'memory-queued', 'memory-waiting', 'latency', 'postgres'];
+const NAMES = [
+	'throughput',
+	'pickup',
+	'http',
+	'memory-queued',
+	'memory-waiting',
+	'latency',
+	'postgres',
+	'redis',
+];
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, json: { type: 'string' } } });
 const { only, json } = options;

@@ -9,6 +9,7 @@ const MEASURES: Readonly<Record<string, () => Promise<{ readonly measure: Measur
 	'memory-waiting': () => import('./memory-waiting.ts'),
 	latency: () => import('./latency.ts'),
 	postgres: () => import('./postgres.ts'),
+	redis: () => import('./redis.ts'),
 };
 
 const name = process.argv[2] ?? '';

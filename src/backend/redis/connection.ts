@@ -137,7 +137,8 @@ export function newClient(url: string, options: Omit<ClientOptions, 'replyMappin
 		lazyConnect: true,
 		enableOfflineQueue: false,
 		autoResendUnfulfilledCommands: false,
-		maxRetriesPerRequest: null,
+		// Else what was sent when the connection broke is never answered.
+		maxRetriesPerRequest: 0,
 		protocol: 2,
 		replyMapping: 'legacy',
 		...options,

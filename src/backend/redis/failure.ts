@@ -9,7 +9,8 @@ const PASSING_SYSTEM_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** What `ioredis` says about it without a code. */
-const PASSING_MESSAGE = /^(Connection is closed|Stream isn't writeable|connect ETIMEDOUT|Socket timeout)/;
+const PASSING_MESSAGE =
+	/^(Connection is closed|Stream isn't writeable|Socket timeout|Command aborted|Reached the max retries)/;
 
 /**
  * Whether the same may work in a moment: the server cannot be reached, restarts, or hands over to another one. What
