@@ -2,6 +2,7 @@ import type { Backend } from '../backend.ts';
 import { Connection } from './connection.ts';
 import { RedisDispatcher } from './dispatcher.ts';
 import { unusable } from './failure.ts';
+import { HandedTasks } from './handed-tasks.ts';
 import { type RedisOptions, settingsOf } from './options.ts';
 import { checkServer } from './server-check.ts';
 import { RedisSignals } from './signals.ts';
@@ -20,6 +21,7 @@ export type { RedisOptions } from './options.ts';
 export function redis(options: RedisOptions | string): Backend {
 	const settings = settingsOf(options);
 	const connection = new Connection(settings);
+	const handed = new HandedTasks();
 	const signals = new RedisSignals(connection, settings);
 	let opening: Promise<void> | undefined;
 	const open = async (): Promise<void> => {
@@ -33,8 +35,8 @@ export function redis(options: RedisOptions | string): Backend {
 	};
 	return {
 		name: 'redis',
-		store: new RedisStore(connection, settings.time),
-		dispatcher: new RedisDispatcher(connection),
+		store: new RedisStore(connection, handed, settings.time),
+		dispatcher: new RedisDispatcher(connection, handed),
 		signals,
 		open: () => (opening ??= open()),
 		close: async () => {

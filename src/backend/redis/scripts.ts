@@ -125,11 +125,14 @@ export const RENEW: Script = script(`
 	return held
 `);
 
-/** Now, limit, until when what is taken is offered to nobody else. Answers ids. */
+/** Now, limit, until when what is taken is offered to nobody else. Answers all fields of each, with their values. */
 export const TAKE: Script = script(`
-	local ids = call('ZRANGEBYSCORE', base .. 'run', '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
-	for _, id in ipairs(ids) do call('ZADD', base .. 'run', ARGV[3], id) end
-	return ids
+	local tasks = {}
+	for _, id in ipairs(call('ZRANGEBYSCORE', base .. 'run', '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])) do
+		call('ZADD', base .. 'run', ARGV[3], id)
+		tasks[#tasks + 1] = call('HGETALL', task(id))
+	end
+	return tasks
 `);
 
 /** Id, revision. */

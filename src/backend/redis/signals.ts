@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../errors.ts';
 import type { Signals, TaskChange } from '../signals.ts';
 import type { Connection } from './connection.ts';
 import type { RedisSettings } from './options.ts';
 import { StreamReader } from './stream-reader.ts';
+
+/** Least time between two batches of one process. */
+const GATHER_MS = 2;
 
 /** About how many batches the stream keeps for those who were cut off. */
 const KEPT = 10_000;
@@ -11,8 +15,8 @@ const KEPT = 10_000;
 type WireChange = readonly [taskId: string, revision: number, runnable: boolean];
 
 /**
- * Tells the listeners of this process at once, and the other processes through a stream: what changes while one batch
- * is on its way goes with the next. Whoever was cut off reads on where it stopped.
+ * Tells the listeners of this process at once, and the other processes through a stream: what changes within two
+ * milliseconds goes together. Whoever was cut off reads on where it stopped.
  */
 export class RedisSignals implements Signals {
 	readonly #connection: Connection;
@@ -79,6 +83,7 @@ export class RedisSignals implements Signals {
 				)
 				// Whoever waits for a task looks by itself now and then.
 				.catch(() => {});
+			if (this.#isStarted) await sleep(GATHER_MS);
 		}
 		this.#sending = undefined;
 	}

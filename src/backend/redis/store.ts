@@ -13,6 +13,7 @@ import type {
 	TaskStore,
 } from '../store.ts';
 import type { Connection } from './connection.ts';
+import type { HandedTasks } from './handed-tasks.ts';
 import {
 	allFields,
 	changingFields,
@@ -42,10 +43,12 @@ type ListReply = readonly [looked: string, page: readonly (readonly [number: str
  */
 export class RedisStore implements TaskStore {
 	readonly #connection: Connection;
+	readonly #handed: HandedTasks;
 	readonly #time: TimeSource | undefined;
 
-	constructor(connection: Connection, time: TimeSource | undefined) {
+	constructor(connection: Connection, handed: HandedTasks, time: TimeSource | undefined) {
 		this.#connection = connection;
+		this.#handed = handed;
 		this.#time = time;
 	}
 
@@ -79,7 +82,8 @@ export class RedisStore implements TaskStore {
 	}
 
 	async load(taskId: string): Promise<TaskDetails | undefined> {
-		return decodeDetails(await this.#connection.run<string[]>('HGETALL', this.#key(taskId)));
+		const handed = this.#handed.take(taskId);
+		return handed ?? decodeDetails(await this.#connection.run<string[]>('HGETALL', this.#key(taskId)));
 	}
 
 	/** How much a write survives is set for the whole server, so that `durability` changes nothing. */
