@@ -7,7 +7,7 @@ import type { RedisSettings } from './options.ts';
 import { StreamReader } from './stream-reader.ts';
 
 /** Least time between two batches of one process. */
-const GATHER_MS = 2;
+const GATHER_MS = 1;
 
 /** About how many batches the stream keeps for those who were cut off. */
 const KEPT = 10_000;

@@ -48,6 +48,8 @@ export class StreamReader {
 
 	async stop(): Promise<void> {
 		this.#isStopped = true;
+		// Whoever closes waits for it.
+		this.#redis.stream?.ref();
 		this.#redis.disconnect();
 		await this.#reading;
 	}
@@ -60,6 +62,7 @@ export class StreamReader {
 					this.#read(fields);
 				}
 			} catch {
+				if (this.#isStopped) return;
 				// Whoever waits for a task looks by itself now and then.
 				await sleep(PAUSE_MS, undefined, { ref: false });
 			}
