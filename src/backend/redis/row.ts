@@ -44,10 +44,10 @@ export function resultText({ result }: TaskRecord): string {
 
 /** Fields and values that a replacement sets. `record` is the first: the script compares it. */
 export function changingFields(record: TaskRecord): Argument[] {
-	const { journalled, dueAtMs, result: _, ...rest } = record;
-	const { lease } = record;
+	const { lease, journalled, dueAtMs } = record;
+	const elsewhere = { journalled: undefined, dueAtMs: undefined, result: undefined };
 	return [
-		...['record', JSON.stringify(rest satisfies StoredRecord)],
+		...['record', JSON.stringify({ ...record, ...elsewhere })],
 		...['revision', record.revision],
 		...['status', record.status],
 		...['token', lease ? tokenText(lease.token) : ''],

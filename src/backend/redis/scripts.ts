@@ -26,7 +26,7 @@ const PRELUDE = `
 	local call = redis.call
 	local function task(id) return base .. 'task:' .. id end
 	local function put(id, from, to)
-		for i = from, to, 2 do call('HSET', task(id), ARGV[i], ARGV[i + 1]) end
+		for i = from, to, 100 do call('HSET', task(id), unpack(ARGV, i, math.min(i + 99, to))) end
 	end
 	local function index(id, principal, set, seq)
 		call('ZADD', base .. set, seq, id)
