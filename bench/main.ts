@@ -14,6 +14,7 @@ const NAMES = [
 	'memory-waiting',
 	'latency',
 	'postgres',
+	'redis',
 	'client-waiting',
 	'client-many',
 ];

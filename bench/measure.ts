@@ -9,6 +9,7 @@ const MEASURES: Readonly<Record<string, () => Promise<{ readonly measure: Measur
 	'memory-waiting': () => import('./memory-waiting.ts'),
 	latency: () => import('./latency.ts'),
 	postgres: () => import('./postgres.ts'),
+	redis: () => import('./redis.ts'),
 	'client-waiting': () => import('./client-waiting.ts'),
 	'client-many': () => import('./client-many.ts'),
 };

@@ -25,6 +25,7 @@ const EXPORTS = {
 	'./gateway': entry('gateway/index'),
 	'./sqlite': entry('backend/sqlite/index'),
 	'./postgres': entry('backend/postgres/index'),
+	'./redis': entry('backend/redis/index'),
 	'./memory': entry('backend/memory/index'),
 	'./testing': entry('testing/index'),
 	'./package.json': './package.json',

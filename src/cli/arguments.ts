@@ -28,7 +28,7 @@ export interface StoreOptions {
 export function withStore(command: Command): Command {
 	return withDatabase(
 		command.option('--db <file>', 'SQLite file that keeps the tasks', DEFAULT_DB),
-		'database that several machines share, instead of a file: postgres://…',
+		'database that several machines share, instead of a file: postgres://… or redis://…',
 	);
 }
 
@@ -41,7 +41,10 @@ export function withDatabase(command: Command, description: string): Command {
 				'HOLDFAST_DIRECT_URL',
 			),
 		)
-		.option('--schema <name>', 'schema of the database that has the tables (default: "holdfast")');
+		.option(
+			'--schema <name>',
+			'schema with the tables, or prefix of the keys in Redis (default: "holdfast")',
+		);
 }
 
 /**

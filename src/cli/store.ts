@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Backend } from '../backend/backend.ts';
 import type { PostgresOptions } from '../backend/postgres/index.ts';
+import type { RedisOptions } from '../backend/redis/index.ts';
 import { isHoldfastError } from '../errors.ts';
 import type { StoreOptions } from './arguments.ts';
 import { Failure, UsageError } from './failure.ts';
@@ -16,6 +17,7 @@ export interface ChosenStore {
 /** The store that a command was told to use. It need not be there yet. */
 export async function chosenStore(options: StoreOptions): Promise<ChosenStore> {
 	if (options.store === undefined) return storeFile(resolve(options.db));
+	if (isRedis(options.store)) return redisStore(options.store, options);
 	const settings = postgresOptions(options.store, options);
 	const { postgres } = await loadPostgres();
 	try {
@@ -40,6 +42,7 @@ export async function migrateStore(options: Omit<StoreOptions, 'db'>): Promise<s
 		throw new UsageError(
 			'Name the database with --store postgres://… or HOLDFAST_STORE. A file is brought up to date by itself.',
 		);
+	if (isRedis(store)) return `${(await redisStore(store, options)).place} needs no migration.`;
 	const settings = postgresOptions(store, options);
 	const { migrate } = await loadPostgres();
 	const { from, to } = await migrate(settings).catch((error: unknown) => {
@@ -64,7 +67,9 @@ async function storeFile(file: string): Promise<ChosenStore> {
 
 function postgresOptions(store: string, { directUrl, schema }: Omit<StoreOptions, 'db'>): PostgresOptions {
 	if (!/^postgres(ql)?:\/\//.test(store))
-		throw new UsageError('--store must be an address such as postgres://user:password@host:5432/database');
+		throw new UsageError(
+			'--store must be an address such as postgres://user:password@host:5432/database or redis://host:6379/0',
+		);
 	return {
 		url: store,
 		...(directUrl !== undefined && { directUrl }),
@@ -72,19 +77,44 @@ function postgresOptions(store: string, { directUrl, schema }: Omit<StoreOptions
 	};
 }
 
-/** The driver is the user's to install: most have no use for it. */
-async function loadPostgres() {
+function isRedis(store: string): boolean {
+	return /^rediss?:\/\//.test(store);
+}
+
+async function redisStore(
+	url: string,
+	{ directUrl, schema }: Omit<StoreOptions, 'db'>,
+): Promise<ChosenStore> {
+	if (directUrl !== undefined) throw new UsageError('--direct-url is for Postgres; Redis needs one address');
+	const options: RedisOptions = { url, ...(schema !== undefined && { prefix: schema }) };
+	const { redis } = await withDriver('Redis', 'ioredis', () => import('../backend/redis/index.ts'));
 	try {
-		return await import('../backend/postgres/index.ts');
+		const backend = redis(options);
+		const { protocol, host, pathname } = new URL(url);
+		return { backend, place: `${protocol}//${host}${pathname} (prefix ${schema ?? 'holdfast'})` };
 	} catch (error) {
-		if (error instanceof Error && Reflect.get(error, 'code') === 'ERR_MODULE_NOT_FOUND')
-			throw new Failure(
-				'A store in Postgres needs the package pg. Install it beside holdfast: npm install pg',
-				{
-					cause: error,
-				},
-			);
-		throw error;
+		throw asUsage(error);
+	}
+}
+
+function loadPostgres() {
+	return withDriver('Postgres', 'pg', () => import('../backend/postgres/index.ts'));
+}
+
+/** The driver is the user's to install: most have no use for it. */
+async function withDriver<Module>(
+	engine: string,
+	driver: string,
+	load: () => Promise<Module>,
+): Promise<Module> {
+	try {
+		return await load();
+	} catch (error) {
+		if (!(error instanceof Error) || Reflect.get(error, 'code') !== 'ERR_MODULE_NOT_FOUND') throw error;
+		throw new Failure(
+			`A store in ${engine} needs the package ${driver}. Install it beside holdfast: npm install ${driver}`,
+			{ cause: error },
+		);
 	}
 }
 

@@ -247,6 +247,8 @@ export class Runner {
 
 	async #claim(): Promise<void> {
 		const { backend, clock } = this.#deps;
+		// What ends at the same time makes room together.
+		await Promise.resolve();
 		for (;;) {
 			const room = this.#room();
 			this.#backlog = room <= 0;

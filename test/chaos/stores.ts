@@ -1,7 +1,9 @@
 /** The stores that a fleet is tried on: `HOLDFAST_TEST_BACKEND` chooses. A new one has one entry in each table. */
 import type { Backend } from '../../src/backend/backend.ts';
 import { migrate, postgres } from '../../src/backend/postgres/index.ts';
+import { redis } from '../../src/backend/redis/index.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
+import { OwnRedis } from '../support/own-redis.ts';
 import { CutProxy } from '../support/cut-proxy.ts';
 
 /** Where a process of the fleet finds the store. */
@@ -46,9 +48,33 @@ const STORES: Readonly<Record<string, () => Promise<FleetStore>>> = {
 			},
 		};
 	},
+	redis: async () => {
+		const own = await OwnRedis.create();
+		const proxy = await CutProxy.to(own.port);
+		const direct = redis({ url: own.url, patienceMs: 30_000 });
+		await direct.open();
+		return {
+			address: { kind: 'redis', url: own.url.replace(String(own.port), String(proxy.port)) },
+			direct,
+			restart: async () => {
+				await own.kill();
+				await own.start();
+			},
+			cut: () => proxy.cut(),
+			mend: () => proxy.mend(),
+			remove: async () => {
+				await direct.close();
+				await proxy.close();
+				await own.remove();
+			},
+		};
+	},
 };
 
-const BACKENDS: Readonly<Record<string, (url: string) => Backend>> = { postgres: (url) => postgres(url) };
+const BACKENDS: Readonly<Record<string, (url: string) => Backend>> = {
+	postgres: (url) => postgres(url),
+	redis: (url) => redis(url),
+};
 
 /** A store for a fleet, of the chosen kind; by default Postgres. */
 export function fleetStore(kind: string): Promise<FleetStore> {

@@ -10,6 +10,7 @@ import { memory } from '../../src/backend/memory/index.ts';
 import { sqlite } from '../../src/backend/sqlite/index.ts';
 import { awaited } from '../../src/testing/index.ts';
 import { postgresService } from './postgres.ts';
+import { redisService } from './redis.ts';
 
 /** Makes backends on stores of their own. */
 interface Choice {
@@ -45,6 +46,17 @@ const CHOICES: Readonly<Record<string, () => Promise<Choice>>> = {
 			newStore: (time) => {
 				const schema = service.newSchema();
 				return () => service.newBackend({ schema, connections: 4, ...(time && { time }) });
+			},
+			close: () => service.close(),
+		};
+	},
+	redis: async () => {
+		const service = await redisService();
+		if (typeof service === 'string') throw new Error(service);
+		return {
+			newStore: (time) => {
+				const prefix = service.newPrefix();
+				return async () => service.newBackend({ prefix, ...(time && { time }) });
 			},
 			close: () => service.close(),
 		};
