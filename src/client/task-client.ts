@@ -1,6 +1,7 @@
 import { HoldfastError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../protocol/json.ts';
+import { TASKS_PROTOCOL_VERSION } from '../protocol/names.ts';
 import type { InputRequest, InputResponse, Task } from '../protocol/task.ts';
 import type { Random } from './cadence.ts';
 import type { CallRoute } from './call-route.ts';
@@ -20,6 +21,7 @@ import { taskIdOf } from './read-task.ts';
 import { readReference, type TaskPointer, toReference } from './reference.ts';
 import { RequestGate } from './request-gate.ts';
 import type { CallToolRequestOptions, CallToolResult, Client } from './sdk.ts';
+import { StatusProgress } from './status-progress.ts';
 import { checkClientOptions, type TaskClientOptions } from './task-client-options.ts';
 
 /** A task that the journal knows and nobody has acknowledged. */
@@ -133,7 +135,7 @@ export class TaskClient {
 	/**
 	 * Calls a tool with the contract of the SDK's `callTool`, and simply takes long when the call becomes a task.
 	 * `timeout` limits each request, never the task; `signal` ends the wait and tells the server to cancel the
-	 * task. The returned result counts as acknowledged. When the process crashes before, the task is in the
+	 * task; `onprogress` hears what the task says about itself. The returned result counts as acknowledged. When the process crashes before, the task is in the
 	 * journal; see {@link resumeAll}.
 	 *
 	 * @throws what `callTool` of the SDK throws, and what {@link Execution.result} throws; OUTCOME_UNKNOWN when the
@@ -144,10 +146,15 @@ export class TaskClient {
 		const answer = await this.#connection.call(params, options);
 		if (answer.kind === 'result') return answer.result;
 		const execution = await this.#begin(answer, params, options);
-		const { signal } = options ?? {};
+		const { signal, onprogress } = options ?? {};
+		const returned = new AbortController();
+		// On 2025-11-25 the progress of the task comes under the token of the call.
+		if (onprogress && answer.protocolVersion === TASKS_PROTOCOL_VERSION)
+			void this.#relay(execution, new StatusProgress(onprogress), returned.signal);
 		try {
 			return await execution.result({ ...(signal && { signal }), onAbort: 'cancel' });
 		} finally {
+			returned.abort();
 			if (execution.outcome) await execution.acknowledge().catch((error: unknown) => this.#tell(error));
 		}
 	}
@@ -314,6 +321,17 @@ export class TaskClient {
 		}
 		shared.holders += 1;
 		return shared;
+	}
+
+	async #relay(execution: Execution, progress: StatusProgress, returned: AbortSignal): Promise<void> {
+		try {
+			for await (const state of execution.updates()) {
+				if (returned.aborted) return;
+				progress.tell(state);
+			}
+		} catch (error) {
+			this.#tell(error, execution.state?.taskId);
+		}
 	}
 
 	#stop(taskId: string, shared: Shared): void {
