@@ -11,6 +11,8 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** A folder below the package, so that `holdfast/server` is this package's build. */
 export class PageServer {
 	readonly folder = mkdtempSync(join(root, 'test/docs/.page-'));
+	/** Where it listens, once it does. */
+	url = '';
 	#child: ChildProcess | undefined;
 
 	write(file: string, program: string): void {
@@ -25,7 +27,8 @@ export class PageServer {
 			{ cwd: this.folder, stdio: ['ignore', 'ignore', 'pipe'] },
 		);
 		this.#child = child;
-		return httpWire(await urlOf(child));
+		this.url = await urlOf(child);
+		return httpWire(this.url);
 	}
 
 	async kill(): Promise<void> {
