@@ -162,6 +162,11 @@ describe('an illegal server', () => {
 		'nests the task': () => ({ task: task() }),
 		'answers tasks/get with an unknown result type': () => ({ ...task(), resultType: 'future' }),
 		'answers tasks/get without a result type (T20)': () => ({ ...task(), resultType: undefined }),
+		'answers tasks/get with a new task (T03)': () => ({ ...task(), resultType: 'task' }),
+		'gives no ttl': () => task({ ttlMs: undefined }),
+		'gives a message that is no text': () => task({ statusMessage: { en: 'working' } }),
+		'asks a list of questions instead of keys': () =>
+			task({ status: 'input_required', inputRequests: [form()] }),
 		'does not know tasks/get': () => new Refusal(-32601),
 		'refuses the version': () => new Refusal(-32020),
 	};
@@ -170,6 +175,35 @@ describe('an illegal server', () => {
 		it(`that ${what} is told so`, async () => {
 			expect(await play(get)).toMatchObject({ code: 'INVALID_RESPONSE' });
 		});
+
+	it('that says more than belongs to the status is understood all the same', async () => {
+		const got = await play((n) =>
+			n < 3
+				? task({ result: { content: [] }, error: { code: 1, message: 'x' }, inputRequests: { k: form() } })
+				: done('ok', { error: { code: 1, message: 'x' } }),
+		);
+		expect(got).toMatchObject({ content: [{ text: 'ok' }] });
+	});
+
+	it('that answers answers and cancels with something else than an acknowledgement is asked what became of the task', async () => {
+		const fake = new FakeServer();
+		fake.update = () => ({ ...task(), resultType: 'future' });
+		fake.cancel = () => ({ ...task(), resultType: 'future' });
+		fake.get = () => task({ status: 'input_required', inputRequests: { k: form() } });
+		const tasks = await fake.taskClient({ onInput: async () => ({ action: 'accept' }) });
+		const answered = await tasks.startTool({ name: 'slow' });
+		await fake.clock.advance(20_000);
+		expect(answered.outcome).toMatchObject({ kind: 'lost', code: 'INVALID_RESPONSE' });
+
+		fake.get = () => task();
+		const other = await tasks.startTool({ name: 'slow' });
+		await expect(Promise.all([other.cancel(), fake.clock.advance(20_000)])).rejects.toMatchObject({
+			kind: 'invalid',
+		});
+		fake.get = () => done('went on');
+		await fake.clock.advance(5_000);
+		expect(await other.result()).toMatchObject({ content: [{ text: 'went on' }] });
+	});
 
 	it('that speaks nonsense once is given a second chance', async () => {
 		expect(await play((n) => (n === 1 ? { task: task() } : done('ok')))).toMatchObject({
