@@ -14,13 +14,20 @@ const SCRIPT = join(import.meta.dirname, '../conformance/server.ts');
 type Connect = (client: Client) => Promise<() => Promise<void>>;
 
 async function overHttp(client: Client): Promise<() => Promise<void>> {
-	const child = spawn(process.execPath, [SCRIPT, '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+	// What a test file is told by this variable does not hold for its child.
+	const env = { ...process.env, VITEST: undefined };
+	const child = spawn(process.execPath, [SCRIPT, '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
 	const ended = once(child, 'exit');
-	const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+	const failed = ended.then(([code]) => {
+		throw new Error(`The server ended with ${code}`);
+	});
+	failed.catch(() => {});
+	const listening = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
+	const [url] = await Promise.race([listening, failed]);
 	await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 	return async () => {
 		await client.close();
-		child.kill('SIGKILL');
+		child.kill();
 		await ended;
 	};
 }
