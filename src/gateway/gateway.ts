@@ -77,7 +77,6 @@ export class Gateway {
 			server: (tasks, context) => buildHostServer(deps, tasks, context),
 			log,
 			clock,
-			// Each upstream has a limit of its own; a call that waits here for hours must not keep others out.
 			concurrency: MAX_CALLS,
 		});
 	}

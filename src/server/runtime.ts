@@ -145,8 +145,6 @@ export class TaskRuntime {
 
 	/** Whether a tool says of itself that a second run does no harm. */
 	async isRepeatable(tool: string): Promise<boolean> {
-		// Whoever is entered directly says in its options what may be entered again.
-		if (this.#enter) return false;
 		this.#repeatable ??= this.#readHints().catch((error: unknown) => {
 			this.#repeatable = undefined;
 			throw error;
